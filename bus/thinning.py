@@ -3,9 +3,9 @@
 The problem: an idle cluster publishes some ticks a second, and its brokers send heartbeats. They would fill the log,
 and push out the events that explain how the cluster came to be as it is.
 
-The insight: ticks, heartbeats and reports of log ends are needed only to decide the log again. Where the state is too
-old to be rebuilt, only those matter that led to a decision: a tick that ended a session, a heartbeat that unfenced a
-broker. High watermarks are superseded by later ones.
+The insight: ticks, heartbeats, reports of log ends and a shadow's signs of life are needed only to decide the log
+again. Where the state is too old to be rebuilt, only those matter that led to a decision: a tick that ended a session,
+a heartbeat that unfenced a broker. High watermarks are superseded by later ones.
 """
 
 import sqlite3
@@ -22,6 +22,8 @@ ROUTINE_EVENTS = ("tick", *HEARTBEATS, *LOG_END_REPORTS, "leader_imbalance")
 ROUTINE_DECISIONS = frozenset({b"high_watermark", b"no_op", b"imbalance"})
 _ANSWER = b"answer"
 _MARKS = ", ".join("?" * len(ROUTINE_EVENTS))
+# In the text of an event, quotes within a value are escaped.
+NO_CHANGE = b'"cause":"no_change"'
 
 
 class ThinnedDecisions(NamedTuple):
@@ -83,9 +85,10 @@ def thin_events(connection: sqlite3.Connection, after: int, through: int, rows_m
     if not seqs:
         return None
     gone = connection.execute(
-        f"DELETE FROM events WHERE seq > ? AND seq <= ? AND kind IN ({_MARKS})"
+        f"DELETE FROM events WHERE seq > ? AND seq <= ? AND (kind IN ({_MARKS})"
+        " OR (kind = 'observed' AND instr(raw, ?)))"
         " AND NOT EXISTS (SELECT 1 FROM decisions WHERE decisions.seq = events.seq)",
-        (after, seqs[-1], *ROUTINE_EVENTS),
+        (after, seqs[-1], *ROUTINE_EVENTS, NO_CHANGE),
     ).rowcount
     return ThinnedEvents(len(seqs), len(seqs) - gone, seqs[-1])
 

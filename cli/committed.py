@@ -17,11 +17,13 @@ from conf.settings import Settings
 from state.cluster import Cluster
 from state.partition import Topic
 from state.policy import for_topic
+from state.shadow import age_of
 from state.view import view_of
 
 OLD_AFTER_S = 10.0
 # Why a state is old, if no other reason is known.
 NO_ENGINE = "is the engine running?"
+NO_READER = "is 'isrflow shadow run' running?"
 
 
 class Committed(NamedTuple):
@@ -56,11 +58,10 @@ class Committed(NamedTuple):
 def age_s(cluster: Cluster, waiting_ms: int) -> float:
     """Return the age of a state. It is measured by the bus's clock, because the engine's clock may be ahead.
 
-    The clock of a shadow stands still while nothing happens in the observed cluster. Its state is old while an
-    operation waits to be decided.
+    The state of a shadow is old while an operation waits to be decided, and when its reader says nothing more.
     """
     if cluster.shadow is not None:
-        return waiting_ms / 1000
+        return max(waiting_ms, age_of(cluster.shadow.heard_ms, cluster.clock_ms, now_ms())) / 1000
     return (now_ms() - cluster.clock_ms + (cluster.clock_skew_ms or 0)) / 1000
 
 
@@ -123,11 +124,18 @@ def why_silent(bus: Bus) -> str:
     return blocked(bus) or NO_ENGINE
 
 
+def why_old(bus: Bus, cluster: Cluster, waiting_ms: int) -> str:
+    """Return why a state is old, as far as the bus shows it. On a shadow the reader is silent if nothing waits."""
+    is_unheard = cluster.shadow is not None and waiting_ms / 1000 < min(OLD_AFTER_S, age_s(cluster, waiting_ms))
+    return NO_READER if is_unheard else why_silent(bus)
+
+
 def warn_if_old(cluster: Cluster, bus: Bus) -> None:
     """Warn on standard error if a state is old, because a running engine ticks, and if a clock is skewed."""
-    old_s, skew_ms = age_s(cluster, waiting_ms(bus)), cluster.clock_skew_ms or 0
+    waits_ms = waiting_ms(bus)
+    old_s, skew_ms = age_s(cluster, waits_ms), cluster.clock_skew_ms or 0
     if old_s > OLD_AFTER_S:
-        click.echo(f"This state is {old_s:.0f} s old: {why_silent(bus)}", err=True)
+        click.echo(f"This state is {old_s:.0f} s old: {why_old(bus, cluster, waits_ms)}", err=True)
     if abs(skew_ms) / 1000 > OLD_AFTER_S:
         direction = "ahead of" if skew_ms > 0 else "behind"
         click.echo(f"The engine's clock is {abs(skew_ms) / 1000:.0f} s {direction} the bus's.", err=True)

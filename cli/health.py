@@ -9,7 +9,7 @@ import click
 from bus.clock import now_ms
 from bus.interface import BusError
 from cli.brokers.away import Away, away_of
-from cli.committed import Committed, committed, read_committed, why_silent
+from cli.committed import Committed, committed, read_committed, why_old
 from cli.duration import second
 from cli.errors import Unreachable
 from cli.moment import at_option
@@ -92,8 +92,8 @@ def command(
 
     It is healthy if every broker serves, every partition has a leader, and every replica is in sync. It is unknown if
     the bus cannot be read, or if no engine has committed anything lately. Of a shadow it is the health of the observed
-    cluster at the newest operation, however old that is, and unknown while an operation waits to be decided. Wrong use
-    ends with 2, too, but then nothing is on standard output.
+    cluster, and unknown while an operation waits to be decided, or if 'isrflow shadow run' has stopped. Wrong use ends
+    with 2, too, but then nothing is on standard output.
 
     \b
     Examples:
@@ -126,8 +126,9 @@ def command(
 
 
 def _lasting(found: Health) -> Health:
-    """Return the health without what always changes: how long ago something was."""
-    return found._replace(age_s=None, away=())
+    """Return the health without what always changes: how long ago something was, and until when it was observed."""
+    details = {name: value for name, value in found.details.items() if name != "observed"}
+    return found._replace(age_s=None, away=(), details=details)
 
 
 def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes, min_spare: int = 0) -> Health:
@@ -135,7 +136,8 @@ def health_of(settings: Settings, max_age_ms: int, state_times: StateTimes, min_
     try:
         with existing_bus(settings) as bus:
             found = read_committed(bus, settings.bus_name)
-            health = aged(judged(found, min_spare), found.age_s, max_age_ms, lambda: why_silent(bus))
+            why = lambda: why_old(bus, found.cluster, found.waiting_ms)
+            health = aged(judged(found, min_spare), found.age_s, max_age_ms, why)
             return health._replace(away=away_of(bus, found, state_times))
     except Unreachable as error:
         return Health(UNKNOWN, [error.message])
@@ -181,8 +183,10 @@ def judged(found: Committed, min_spare: int = 0) -> Health:
         **at_risk,
     } | ({"min_spare": min_spare, "without_spare": short} if min_spare else {})
     if (shadow := found.cluster.shadow) is not None:
-        until = {"offset": shadow.last_offset, "time_ms": found.cluster.clock_ms}
-        details["observed"] = {"cluster_id": shadow.cluster_id} | until
+        clock_ms = found.cluster.clock_ms
+        until = {"cluster_id": shadow.cluster_id, "offset": shadow.last_offset, "time_ms": clock_ms}
+        lag_ms = shadow.lag_ms(clock_ms)
+        details["observed"] = until if lag_ms is None else until | {"lag_ms": lag_ms}
     return Health(UNHEALTHY if reasons else HEALTHY, reasons, details=details)
 
 
@@ -193,7 +197,7 @@ def aged(found: Health, age_s: float, max_age_ms: int, why: Callable[[], str]) -
     """
     if age_s * 1000 <= max_age_ms:
         return found._replace(age_s=age_s)
-    what = "an operation has waited for longer" if "observed" in found.details else "the last commit is older"
+    what = "what was observed is older" if "observed" in found.details else "the last commit is older"
     reason = f"{what} than {max_age_ms} ms: {why()}"
     return found._replace(status=UNKNOWN, reasons=[reason, *found.reasons], age_s=age_s)
 
@@ -237,6 +241,7 @@ def _show(found: Health, form: str) -> None:
         if observed := details.get("observed"):
             until = f"offset {observed['offset']} of its log, {second(observed['time_ms'])}"
             fields += [("ObservedCluster", observed["cluster_id"]), ("ObservedUntil", until)]
+            fields += [("Lag", f"{observed['lag_ms']} ms")] if "lag_ms" in observed else []
         # The engine that claimed last: of a standby pair, the one that decides.
         fields += [("Controller", details["controller_id"] or "unknown")]
         fields += [("ControllerEpoch", details["controller_epoch"]), ("Brokers", details["brokers"])]

@@ -10,7 +10,7 @@ import click
 from bus.interface import Bus
 from cli.brokers.away import away_of
 from cli.brokers.rows import rows_of
-from cli.committed import NO_ENGINE, age_s, read_committed, why_silent
+from cli.committed import NO_ENGINE, age_s, read_committed, why_old
 from cli.decision_line import line_of, reasoned
 from cli.duration import duration
 from cli.health import AT_RISK, UNKNOWN, Health, aged, judged
@@ -57,7 +57,7 @@ class Screen:
         self.brokers = rows_of(found)
         self._cluster, self._waiting_ms = found.cluster, found.waiting_ms
         is_old = found.age_s * 1000 > MAX_AGE_MS
-        self._why = why_silent(self._bus) if is_old else NO_ENGINE
+        self._why = why_old(self._bus, found.cluster, found.waiting_ms) if is_old else NO_ENGINE
         while batch := self._bus.decisions(self._after, DECISIONS_PER_READ, passing_over=True):
             self._after = (batch[-1].seq, batch[-1].idx)
             read = (decode(one.body) for one in batch)
@@ -88,7 +88,7 @@ class Screen:
         head = Text.assemble(
             ("isrflow top  ", "bold"),
             (health.status, _STYLES[health.status]),
-            f"  epoch {health.details['controller_epoch']}  last commit {health.age}  {self._name}",
+            f"  {self._told(health)}  {self._name}",
         )
         if health.status == UNKNOWN:
             # The rest of the screen may be out of date.
@@ -112,6 +112,14 @@ class Screen:
         latest = list(self.latest)
         lines = [Text(self._line(one), overflow="ellipsis", no_wrap=True) for one in reversed(latest)]
         return Group(head, Text(), brokers, Text(), *risks, Text("Latest decisions, newest first", "bold"), *lines)
+
+    def _told(self, health: Health) -> str:
+        """Return which controller's state it is, and how old that is."""
+        observed = health.details.get("observed")
+        if observed is None:
+            return f"epoch {health.details['controller_epoch']}  last commit {health.age}"
+        lag = f"  lag {observed['lag_ms']} ms" if "lag_ms" in observed else ""
+        return f"observing {observed['cluster_id']}{lag}"
 
     def _line(self, decision: AnyDecision) -> str:
         # Both times are those of ticks.

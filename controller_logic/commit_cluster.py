@@ -104,6 +104,12 @@ def commit_shadow(batch: Batch, shadow: Shadow, now_ms: int) -> None:
     commit_clock(batch, now_ms, NO_TIME)
 
 
+def commit_static_settings(batch: Batch, shadow: Shadow) -> None:
+    """Commit what an observed controller told of its file. No decision follows: it was so before."""
+    batch.state.shadow = shadow
+    batch.state.put_settings(batch.state.settings, batch.state.config)
+
+
 def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, str]) -> None:
     """Commit the claim's settings and the cluster's dynamic ones. ``commit_announced_settings`` announces them."""
     batch.state.put_settings(settings, config)

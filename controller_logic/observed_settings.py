@@ -12,12 +12,14 @@ from controller_logic.commit_cluster import (
     commit_entity,
     commit_quorum_epoch,
     commit_settings,
+    commit_static_settings,
 )
 from controller_logic.commit_topic import commit_topic_config
 from controller_logic.config import merged
 from state.entity import FEATURES, Entity, EntityType, entity_id_of
 from state.events import Observed
 from state.features import ELIGIBLE_VERSION
+from state.policy import TOPIC_NAMES
 from state.reason import Reason
 
 # Types of Kafka's resources that are entities here, each with the part of its name.
@@ -43,6 +45,8 @@ def adopt_settings(batch: Batch, event: Observed) -> None:
                 _adopt_broker(batch, name, config)
             case "topic":
                 _adopt_topic(batch, name, config)
+            case "controller":
+                _adopt_static(batch, config)
             case "group" | "client_metrics":
                 entity_type, part = _ENTITIES[kind]
                 _adopt_entity(batch, entity_type, {part: name}, config)
@@ -88,6 +92,14 @@ def _adopt_broker(batch: Batch, name: str, config: Mapping[str, str | None]) -> 
     after = merged(before, config)
     if after != before:
         commit_broker_config(batch, name, after, ())
+
+
+def _adopt_static(batch: Batch, config: Mapping[str, str | None]) -> None:
+    """Adopt what the rules for partitions read of the active controller's file."""
+    shadow = batch.state.shadow
+    told = {key: value for key, value in config.items() if key in TOPIC_NAMES and value is not None}
+    if shadow is not None and told != shadow.static_settings:
+        commit_static_settings(batch, replace(shadow, static_settings=told))
 
 
 def _adopt_topic(batch: Batch, name: str, config: Mapping[str, str | None]) -> None:

@@ -4,11 +4,15 @@ A new bus becomes a shadow with the first ``observed``. From then on ticks and c
 expires and nothing is due. Each request to lead something is refused.
 """
 
+from msgspec.structs import replace
+
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_level, commit_shadow
 from controller_logic.fencing import Refusal
 from state.events import ENGINE_EVENTS, ControllerStarted, Malformed, Observed, Progress, RaiseLevel
+from state.ids import NO_TIME
 from state.level import SHADOW_LEVEL
+from state.observed_events import BESIDE_THE_LOG
 from state.reason import Reason
 from state.shadow import Shadow
 
@@ -48,16 +52,29 @@ def takes_in(batch: Batch, event: Observed) -> bool:
     if complaint is not None:
         refuse(batch, *complaint)
         return False
-    if shadow is not None and _was_observed(event, shadow):
+    if _is_past(event, shadow):
         batch.recorder.answer_if_requested()
         return False
     if batch.state.level < SHADOW_LEVEL:
         commit_level(batch, SHADOW_LEVEL)
     # The first observation begins the clock, whatever a claim has set it to.
     now_ms = event.time_ms if shadow is None else max(batch.state.now_ms, event.time_ms)
-    observed = Shadow(event.cluster_id, event.offset, event.last_offset, event.part, event.parts)
-    commit_shadow(batch, observed, now_ms)
+    commit_shadow(batch, _after(batch, event, shadow), now_ms)
     return True
+
+
+def _after(batch: Batch, event: Observed, shadow: Shadow | None) -> Shadow:
+    """Return the shadow after an observation."""
+    if shadow is None:
+        return Shadow(event.cluster_id, event.offset, event.last_offset, event.part, event.parts)
+    is_beside = event.cause in BESIDE_THE_LOG
+    # Whatever comes after the first such word comes from a reader that runs.
+    if is_beside or shadow.heard_ms != NO_TIME:
+        entered_ms = batch.logged.entered_ms
+        shadow = replace(shadow, heard_ms=NO_TIME if entered_ms is None else entered_ms)
+    if is_beside:
+        return shadow
+    return replace(shadow, offset=event.offset, last_offset=event.last_offset, part=event.part, parts=event.parts)
 
 
 def _complaint_about(event: Observed, shadow: Shadow | None) -> tuple[str, Refusal] | None:
@@ -83,8 +100,15 @@ def _expected_part(event: Observed, shadow: Shadow | None) -> int:
     return shadow.part + 1
 
 
-def _was_observed(event: Observed, shadow: Shadow) -> bool:
-    """Return whether a part was observed before. The first part of an incomplete operation begins it again."""
+def _is_past(event: Observed, shadow: Shadow | None) -> bool:
+    """Return whether a part was observed before. The first part of an incomplete operation begins it again.
+
+    What is said beside the log counts only at the newest operation.
+    """
+    if event.cause in BESIDE_THE_LOG:
+        return shadow is None or not shadow.is_complete or event.last_offset != shadow.last_offset
+    if shadow is None:
+        return False
     if event.offset != shadow.offset:
         return event.offset < shadow.offset
     return event.part <= shadow.part and (shadow.is_complete or event.part > 0)

@@ -41,7 +41,8 @@ class WorkingState:
         # The newest claim.
         self.controller_id = cluster.controller_id
         self.controller_epoch = cluster.controller_epoch
-        # Layers of settings, the lowest first: base, claim's, cluster's dynamic ones, overrides. ``policy`` is the sum.
+        # Layers of settings, the lowest first: base, claim's, those of an observed controller's file, cluster's dynamic
+        # ones, overrides. ``policy`` is the sum.
         # Only a claim turns ``no_op`` on, so a log without one has none.
         self._base_policy = replace(policy, metadata_max_idle_interval_ms=0)
         self.settings = cluster.settings
@@ -165,7 +166,8 @@ class WorkingState:
 
     def _sum_of_layers(self) -> Policy:
         policy = self._base_policy
-        for layer in (self.settings, self.config, self._overrides):
+        static = self.shadow.static_settings if self.shadow is not None else {}
+        for layer in (self.settings, static, self.config, self._overrides):
             policy = laid_over(policy, layer)
         return policy
 

@@ -6,6 +6,7 @@ import msgspec
 
 from bus.interface import Bus
 from history import log
+from state.observed_events import BESIDE_THE_LOG
 
 _KIND = b'"kind":"observed"'
 
@@ -15,6 +16,7 @@ class _Span(msgspec.Struct):
 
     offset: int
     last_offset: int
+    cause: str
 
 
 _span = msgspec.json.Decoder(_Span)
@@ -26,6 +28,8 @@ def seqs_of_operations(bus: Bus, offsets: Collection[int], after: int, through: 
     for entry in log.events(bus, after, through if found else after):
         if _KIND in entry.raw:
             span = _span.decode(entry.raw)
+            if span.cause in BESIDE_THE_LOG:
+                continue
             for offset in found:
                 if span.offset <= offset <= span.last_offset:
                     found[offset].append(entry.seq)

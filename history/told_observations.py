@@ -52,6 +52,8 @@ _WORDS: dict[Cause, tuple[str, str]] = {
     Cause.quotas_changed: ("Client quotas changed", ""),
     Cause.controller_changed: ("Another controller is active", ""),
     Cause.other: ("The observed controller changed something", ""),
+    Cause.no_change: ("Nothing has changed since the operation", ""),
+    Cause.static_settings: ("The active controller told settings of its file after the operation", ""),
 }
 
 

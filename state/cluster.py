@@ -115,8 +115,12 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def policy(self) -> Policy:
-        """The settings in force: the dynamic ones over those of the newest claim."""
-        return laid_over(laid_over(Policy(), self.settings), self.config)
+        """The settings in force: the dynamic ones over those of the newest claim.
+
+        What an observed controller told of its file stands between the two.
+        """
+        claimed = laid_over(Policy(), self.settings)
+        return laid_over(laid_over(claimed, self.shadow.static_settings) if self.shadow else claimed, self.config)
 
     @property
     def has_eligible_leaders(self) -> bool:

@@ -90,6 +90,14 @@ class Cause(StrEnum):
     controller_changed = "controller_changed"
     # None of the above.
     other = "other"
+    # Nothing has changed since the newest operation: the reader goes on.
+    no_change = "no_change"
+    # The active controller told settings of its file.
+    static_settings = "static_settings"
+
+
+# What a running reader tells besides the log. It stands at the operation that was published last.
+BESIDE_THE_LOG = (Cause.no_change, Cause.static_settings)
 
 
 class Certainty(StrEnum):
@@ -164,7 +172,8 @@ class ObservedPartition(msgspec.Struct, frozen=True, kw_only=True):
 class ObservedSetting(msgspec.Struct, frozen=True, kw_only=True):
     """A dynamic setting as it now stands. A null value means that it is removed."""
 
-    # The type of what has the setting: topic, broker, cluster, or another of Kafka's types of resources.
+    # The type of what has the setting: topic, broker, cluster, or another of Kafka's types of resources; controller for
+    # its file.
     entity_type: Name
     # Its name; empty for the cluster.
     entity: Text = ""

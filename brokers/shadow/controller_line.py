@@ -9,6 +9,7 @@ A FetchSnapshot without a topic ends the controller's process (Kafka 4.1.0). So 
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from brokers.wire.catalogue import API_VERSIONS_KEY, Catalogue
@@ -33,6 +34,7 @@ _API_VERSIONS_VERSION = 3
 # A proof of SASL is renewed, with a new connection, when this part of its lifetime is over.
 _LIFETIME_PART = 0.85
 _PRODUCE_KEY = 0
+_BROKER_RESOURCE = 4
 
 
 class Endpoint(NamedTuple):
@@ -60,6 +62,7 @@ FETCH_SNAPSHOT = Api("FetchSnapshot", 59, 0, 1)
 # Version 0 does not say when a node fetched.
 DESCRIBE_QUORUM = Api("DescribeQuorum", 55, 1, 2)
 DESCRIBE_CLUSTER = Api("DescribeCluster", 60, 1, 1)
+DESCRIBE_CONFIGS = Api("DescribeConfigs", 32, 1, 4)
 HIGH_WATERMARK_VERSION = 18
 
 
@@ -123,6 +126,12 @@ def describe_quorum_values() -> Values:
 def describe_cluster_values() -> Values:
     """Return a request for the id of the cluster of controllers (KIP-919)."""
     return {"EndpointType": 2}
+
+
+def describe_configs_values(controller: int, names: Sequence[str]) -> Values:
+    """Return a request for some settings of a controller, with what stands in its file below each value in force."""
+    resource = {"ResourceType": _BROKER_RESOURCE, "ResourceName": str(controller), "ConfigurationKeys": list(names)}
+    return {"Resources": [resource], "IncludeSynonyms": True}
 
 
 class ControllerLine:

@@ -1,11 +1,12 @@
 """The events of an operation: one, or several parts if it has many rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from brokers.shadow.operation import Operation
-from state.observed_events import Observed, Results
+from brokers.shadow.shadow_bus import Observation
+from state.observed_events import Cause, Certainty, Observed, ObservedSetting, Results
 
 # Small enough that an event stays well below the largest one of a bus (8 MiB), with long names and many replicas.
 PART_ROWS = 5_000
@@ -37,6 +38,22 @@ def events_of(operation: Operation, cluster_id: str) -> list[Observed]:
         )
         for part, results in enumerate(parts)
     ]
+
+
+def beside_the_log(
+    cluster_id: str, newest: Observation, cause: Cause, time_ms: int, settings: Sequence[ObservedSetting] = ()
+) -> Observed:
+    """Return what a running reader tells besides the log, at the operation that was published last."""
+    return Observed(
+        time_ms=time_ms,
+        cluster_id=cluster_id,
+        offset=newest.last_offset,
+        last_offset=newest.last_offset,
+        epoch=max(newest.epoch, 0),
+        cause=cause,
+        certainty=Certainty.certain,
+        results=Results(settings=tuple(settings)),
+    )
 
 
 def encoded(event: Observed) -> bytes:

@@ -193,6 +193,7 @@ class MetadataReader:
                 await self._quorum.turn(line, code, answer, response["NodeEndpoints"])
                 continue
             self._quorum.serves(line)
+            self._quorum.leader_id = answer["CurrentLeader"]["LeaderId"]
             return line, answer
 
     async def _snapshot(self, line: ControllerLine, named: SnapshotId) -> Snapshot | None:

@@ -60,6 +60,8 @@ class Quorum:
         if not bootstrap:
             raise ValueError("expected at least one controller")
         self.leader: Endpoint | None = None
+        # Its node id; -1 if that is not known.
+        self.leader_id = -1
         # Of the newest leader that is known.
         self.epoch = 0
         self.client = client
@@ -152,6 +154,11 @@ class Quorum:
         if self._line is not None:
             self._line.close()
             self._line = None
+
+    @property
+    def silent_ms(self) -> int:
+        """For how long the active controller has not answered this reader."""
+        return steady_ms() - self._served_ms
 
     def close(self) -> None:
         """Close the connection."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import structlog
@@ -11,7 +11,7 @@ import structlog
 from brokers.engine.publisher import Publisher
 from brokers.shadow.controller_line import Position
 from brokers.shadow.controller_log import ControllerLog
-from brokers.shadow.events import encoded, events_of
+from brokers.shadow.events import beside_the_log, encoded, events_of
 from brokers.shadow.evidence import with_words
 from brokers.shadow.fetch_times import FetchTimes, keep_asking
 from brokers.shadow.metadata_reader import MetadataReader
@@ -20,16 +20,20 @@ from brokers.shadow.operations import Operations
 from brokers.shadow.pending import Pending
 from brokers.shadow.quorum import Quorum
 from brokers.shadow.resumed import Resumed
-from brokers.shadow.shadow_bus import newest_observation
+from brokers.shadow.shadow_bus import Observation, newest_observation
 from brokers.shadow.source import Batch, Gap, Read, Snapshot
+from brokers.shadow.static_settings import StaticSettings
 from bus.clock import now_ms, steady_ms
 from bus.interface import Bus
+from state.observed_events import Cause, Observed, ObservedSetting
 
 logger = structlog.get_logger()
 
 BUS_UNREACHABLE_MAX_MS = 300_000
 # Batches come twice a second from an idle controller.
 _QUIET_MS = 2_000
+# How often a reader tells that it goes on. Less often than what is shown counts as old.
+LIFE_S = 5.0
 # The log of a controller is looked at while nothing happens too, so that little of it is read at once.
 _LOOK_S = 1.0
 
@@ -48,6 +52,13 @@ class Shadow:
         self._published: Counter[str] = Counter()
         self._gaps = self._lag_ms = 0
         self._read_ms = steady_ms()
+        # The time of the newest batch in the observed cluster.
+        self._batch_ms: int | None = None
+        self._cluster_id = cluster_id or ""
+        self._newest: Observation | None = None
+        self._settings = StaticSettings()
+        # Whether there is an operation on the bus.
+        self._begun = asyncio.Event()
         self._main: asyncio.Task[None] | None = None
 
     def measures(self) -> ShadowMeasures:
@@ -72,7 +83,15 @@ class Shadow:
         reach.
         """
         publishing = asyncio.create_task(self._publish())
-        beside = [asyncio.create_task(keep_asking(self._quorum, self._times)), asyncio.create_task(self._look())]
+        beside = [
+            asyncio.create_task(one)
+            for one in (
+                keep_asking(self._quorum, self._times),
+                self._settings.keep_asking(self._quorum, self._tell_settings),
+                self._look(),
+                self._tell_of_life(),
+            )
+        ]
         self._main = asyncio.create_task(self._observe())
         try:
             await asyncio.wait([self._main, publishing], return_when=asyncio.FIRST_COMPLETED)
@@ -88,8 +107,10 @@ class Shadow:
             await self._main
 
     async def _observe(self) -> None:
-        cluster_id = await self._reader.cluster_id()
-        newest = newest_observation(self._bus, cluster_id)
+        cluster_id = self._cluster_id = await self._reader.cluster_id()
+        newest = self._newest = newest_observation(self._bus, cluster_id)
+        if newest is not None:
+            self._begun.set()
         resumed = None if newest is None else Resumed(newest.last_offset, self._bus)
         after = None if newest is None else Position(newest.last_offset + 1, newest.epoch)
         logger.info("observing", cluster_id=cluster_id, after=None if newest is None else newest.last_offset)
@@ -98,20 +119,55 @@ class Shadow:
             for operation in self._operations.take(item):
                 told = operation if resumed is None else await resumed.new_of(operation)
                 if told is not None:
-                    events = events_of(with_words(told, self._logs), cluster_id)
-                    await self._pending.put([encoded(event) for event in events])
-                    self._published[events[0].cause] += 1
+                    await self._put(events_of(with_words(told, self._logs), cluster_id))
             self._tell_notes()
+
+    async def _put(self, events: Sequence[Observed]) -> None:
+        await self._pending.put([encoded(event) for event in events])
+        # Not before: what is told beside the log must not name an operation that is not on the bus.
+        self._newest = Observation(events[-1].last_offset, events[-1].epoch)
+        self._published[events[0].cause] += 1
+        if not self._begun.is_set():
+            self._begun.set()
+            # What follows is compared with what the rules decide under these settings.
+            await self._settings.first_answer()
+
+    async def _tell_of_life(self) -> None:
+        """Tell until when nothing has changed, as long as the active controller answers.
+
+        Otherwise a reader that has stopped could not be told from a cluster in which nothing happens.
+        """
+        while True:
+            await asyncio.sleep(LIFE_S)
+            if self._newest is not None and self._batch_ms is not None and self._quorum.silent_ms <= _QUIET_MS:
+                await self._tell(Cause.no_change)
+
+    async def _tell_settings(self, controller: int, settings: Mapping[str, str]) -> None:
+        rows = [
+            ObservedSetting(entity_type="controller", entity=str(controller), key=key, value=value)
+            for key, value in sorted(settings.items())
+        ]
+        await self._begun.wait()
+        await self._tell(Cause.static_settings, rows)
+
+    async def _tell(self, cause: Cause, settings: Sequence[ObservedSetting] = ()) -> None:
+        """Publish what the log does not say, at the operation that was published last."""
+        assert self._newest is not None, "it tells nothing before"
+        # Batches may be rare: ``metadata.max.idle.interval.ms`` may be 0.
+        time_ms = 0 if self._batch_ms is None else self._batch_ms + steady_ms() - self._read_ms
+        event = beside_the_log(self._cluster_id, self._newest, cause, time_ms, settings)
+        await self._pending.put([encoded(event)])
 
     def _note(self, item: Read) -> None:
         self._read_ms = steady_ms()
         match item:
             case Batch():
-                self._lag_ms = max(0, now_ms() - item.time_ms)
+                self._lag_ms, self._batch_ms = max(0, now_ms() - item.time_ms), item.time_ms
             case Gap():
                 self._gaps += 1
                 logger.warning("records were missed", start=item.start, end=item.end, why=item.why)
             case Snapshot():
+                self._batch_ms = item.time_ms
                 logger.info("read a snapshot", offset=item.offset, epoch=item.epoch, records=len(item.records))
             case _:
                 logger.warning("damage", offset=item.offset, what=item.what)

@@ -45,7 +45,7 @@ def status_of(snapshot: MetricSnapshot) -> Section:
 def beat_of(snapshot: MetricSnapshot, picture: Picture, every_ms: int) -> Section:
     """Return what each push begins with: the engine's time, when the next one comes at the latest, the state's age.
 
-    An engine that does not decide has no clock but its machine's.
+    An engine that does not decide has no clock but its machine's. Until when a cluster is observed always changes.
     """
     committed_ms = snapshot.last_commit_steady_ms
     return {
@@ -53,6 +53,8 @@ def beat_of(snapshot: MetricSnapshot, picture: Picture, every_ms: int) -> Sectio
         "every_ms": every_ms,
         "age_ms": picture.age_ms(),
         "old_after_ms": COMMIT_AGE_MS_MAX,
+        "is_unheard": picture.is_unheard(COMMIT_AGE_MS_MAX),
+        "observed": picture.observed,
     }
 
 

@@ -13,7 +13,7 @@ from streaming.past_process import PastProcess
 from tests.cli.conftest import Isrflow
 from tests.sinks.web.test_page import Stream
 from tests.support.decided_bus import DecidedBus
-from tests.support.observing import CLUSTER, TOPIC_ID, Shadow, broker, partition
+from tests.support.observing import CLUSTER, TOPIC_ID, LiveShadow, Shadow, broker, partition
 
 
 @pytest.fixture(autouse=True)
@@ -76,8 +76,28 @@ def test_a_state_is_old_while_an_operation_waits_to_be_decided(isrflow: Isrflow,
         bus.close()
     done = isrflow("health")
     assert done.exit_code == 2
-    assert "an operation has waited for longer than 10000 ms: is the engine running?" in done.stdout
+    assert "what was observed is older than 10000 ms: is the engine running?" in done.stdout
     assert "s old: is the engine running?" in isrflow("topics", "list").stderr
+
+
+def test_a_reader_that_has_stopped_is_told_though_nothing_waits(isrflow: Isrflow, tmp_path: Path) -> None:
+    """A reader tells that nothing has changed. Once it is silent, the cluster may be another one by now."""
+    live = LiveShadow(tmp_path / "live.db")
+    asked = ("--bus", str(tmp_path / "live.db"))
+    live.tell("seed", ago_ms=90_000, brokers=[broker(1), broker(2)])
+    assert isrflow("health", *asked).exit_code == 0, "a recorded log does not grow old"
+    live.tell("no_change", ago_ms=60_000, offset=1, came_after_ms=45)
+    done = isrflow("health", *asked)
+    assert done.exit_code == 2
+    assert "what was observed is older than 10000 ms: is 'isrflow shadow run' running?" in done.stdout
+    assert "is 'isrflow shadow run' running?" in isrflow("top", "--once", *asked).stdout
+    assert "s old: is 'isrflow shadow run' running?" in isrflow("topics", "list", *asked).stderr
+    live.tell("no_change", ago_ms=1_000, offset=1, came_after_ms=45)
+    done = isrflow("health", *asked)
+    assert (done.exit_code, "Lag:              45 ms\n" in done.stdout) == (0, True), done.output
+    assert json.loads(isrflow("health", "--format", "json", *asked).stdout)["observed"]["lag_ms"] == 45
+    assert "lag 45 ms" in isrflow("top", "--once", *asked).stdout
+    live.close()
 
 
 @pytest.mark.parametrize(
@@ -112,8 +132,9 @@ def test_an_operation_is_left_out_by_its_offset(isrflow: Isrflow) -> None:
     assert head == "What if without the operation at offset 2, from seq 1 through seq 2:"
     at = lines.index("Elections that differ:")
     assert lines[at + 2 : at + 4] == ["    - leader 2, ISR 2 (LEADER_FENCED)", "    + nothing changed"]
+    assert lines[-1].endswith("so on each partition the effect ends with the next operation on it.")
     document = json.loads(isrflow("whatif", "--without-operation", "2", "--format", "json").stdout)
-    assert document["without_operations"] == [2]
+    assert (document["without_operations"], document["later_operations"]) == ([2], "as observed")
     done = isrflow("whatif", "--without-operation", "3")
     told = "Error: --without-operation 3: no operation with it was observed from seq 1 through seq 2.\n"
     assert (done.exit_code, done.stderr) == (2, told)

@@ -3,9 +3,10 @@
 import pytest
 
 from state.decisions import LevelDecision, Rejected
+from state.divergence import Divergence
 from state.level import SHADOW_LEVEL
 from state.shadow import Shadow as Mark
-from tests.support.observing import CLUSTER, Shadow, broker
+from tests.support.observing import CLUSTER, TOPIC_ID, Shadow, broker, partition
 from tests.support.world import World
 
 REFUSED = "SHADOW_REFUSED"
@@ -101,3 +102,68 @@ def test_the_clock_of_a_shadow_is_that_of_the_observed_log() -> None:
     assert world.state.cluster.clock_ms == 5_000
     world.observe("other", time_ms=6_000)
     assert (world.state.cluster.clock_ms, world.state.cluster.clock_skew_ms) == (6_000, None)
+
+
+def test_a_reader_that_goes_on_moves_the_clock_and_nothing_else() -> None:
+    world = Shadow()
+    world.observe("seed", offset=5, last_offset=7, brokers=[broker(1)])
+    world.entered_ms = 61_040
+    world.observe("no_change", time_ms=61_000, offset=7)
+    cluster = world.state.cluster
+    assert (cluster.clock_ms, world.decisions) == (61_000, [])
+    assert cluster.shadow == Mark(CLUSTER, 5, 7, heard_ms=61_040)
+    assert cluster.shadow.lag_ms(cluster.clock_ms) == 40
+    # From then on every observation says so too.
+    world.entered_ms = 62_100
+    world.observe("other", time_ms=62_000, offset=8)
+    assert world.state.cluster.shadow == Mark(CLUSTER, 8, 8, heard_ms=62_100)
+
+
+def test_what_is_told_beside_the_log_counts_only_at_the_newest_operation() -> None:
+    world = Shadow()
+    world.observe("no_change", offset=3)
+    assert world.state.cluster.shadow is None
+    world.observe("seed", offset=5)
+    world.entered_ms = 61_040
+    for offset in (4, 6):
+        world.observe("no_change", time_ms=61_000, offset=offset)
+        assert (world.state.cluster.shadow, world.decisions) == (Mark(CLUSTER, 5, 5), [])
+    world.observe("other", offset=6, part=0, parts=2)
+    world.observe("no_change", time_ms=61_000, offset=6)
+    assert world.state.cluster.shadow == Mark(CLUSTER, 6, 6, 0, 2)
+
+
+def test_settings_of_the_controllers_file_count_below_dynamic_ones_and_above_those_of_a_claim() -> None:
+    world = Shadow()
+    first = partition(0, (1, 2), (1, 2), 1, (0, 0))
+    world.observe(
+        "seed", brokers=[broker(1), broker(2)], topics=[{"topic": "t", "topic_id": TOPIC_ID}], partitions=[first]
+    )
+    world.publish("controller_started", controller_id="a", controller_epoch=1, settings={"min.insync.replicas": "1"})
+    assert world.state.cluster.totals.at_min_isr == 0
+    told = {"min.insync.replicas": "2", "unclean.leader.election.enable": "true", "log.dirs": "/secret"}
+    rows = [{"entity_type": "controller", "entity": "101", "key": key, "value": told[key]} for key in sorted(told)]
+    world.observe("static_settings", offset=1, settings=rows)
+    cluster = world.state.cluster
+    assert cluster.shadow is not None
+    assert "log.dirs" not in cluster.shadow.static_settings, "no rule reads it"
+    assert (cluster.policy.min_insync_replicas, cluster.policy.unclean_leader_election_enable) == (2, True)
+    assert (cluster.totals.at_min_isr, world.decisions) == (1, [])
+    dynamic = {"entity_type": "cluster", "entity": "", "key": "min.insync.replicas", "value": "1"}
+    world.observe("settings_changed", settings=[dynamic])
+    assert world.state.cluster.policy.min_insync_replicas == 1
+
+
+@pytest.mark.parametrize(("unclean", "differing"), [("true", []), ("false", ["isr", "leader"])])
+def test_what_the_controller_does_is_compared_under_the_settings_of_its_file(
+    unclean: str, differing: list[str]
+) -> None:
+    world = Shadow()
+    topic = {"topic": "t", "topic_id": TOPIC_ID}
+    brokers = [broker(1), broker(2)]
+    world.observe("seed", brokers=brokers, topics=[topic], partitions=[partition(0, (1, 2), (1,), 1, (0, 0))])
+    row = {"entity_type": "controller", "entity": "101", "key": "unclean.leader.election.enable", "value": unclean}
+    world.observe("static_settings", offset=1, settings=[row])
+    elected = partition(0, (1, 2), (2,), 2, (1, 1), leader_recovery_state="RECOVERING")
+    world.observe("session_expired", evidence={"broker": 1}, brokers=[broker(1, fenced=True)], partitions=[elected])
+    assert sorted(one.field for one in world.all(Divergence)) == differing

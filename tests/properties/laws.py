@@ -64,7 +64,8 @@ def check_observed(outcome: Outcome, policy: Policy, overrides: Mapping[str, str
 def policy_in_force(state: State, policy: Policy, overrides: Mapping[str, str] = _NONE) -> Policy:
     """Return the settings that rules read in ``state``: the layers over ``policy``, the lowest first."""
     policy = replace(policy, metadata_max_idle_interval_ms=0)
-    for layer in (state.cluster.settings, state.cluster.config, overrides):
+    static = {} if state.cluster.shadow is None else state.cluster.shadow.static_settings
+    for layer in (state.cluster.settings, static, state.cluster.config, overrides):
         policy = laid_over(policy, layer)
     return policy
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller_logic.replay import decide
 from state.decisions import Rejected
-from state.observed_events import Cause
+from state.observed_events import BESIDE_THE_LOG, Cause
 from state.policy import Policy
 from tests.support.observing import Row, Shadow, broker, partition
 
@@ -88,11 +88,16 @@ class Observed:
 def observed(seed: int, operations: int) -> tuple[Shadow, Observed]:
     world, known = Shadow(), Observed(seed)
     for _ in range(operations):
-        cause = known.draw.choice(list(Cause))
+        cause = known.draw.choice([one for one in Cause if one not in BESIDE_THE_LOG])
         about = {"broker": known.draw.choice(BROKERS)}
         world.now += known.draw.randint(0, 2_000)
         world.observe(cause, evidence=about if known.draw.random() < 0.7 else {}, **known.results())
         assert world.all(Rejected) == []
+        if known.draw.random() < 0.3:
+            value = known.draw.choice(("1", "2"))
+            row = {"entity_type": "controller", "entity": "9", "key": "min.insync.replicas", "value": value}
+            world.observe(known.draw.choice(BESIDE_THE_LOG), offset=world.offset, settings=[row])
+            assert world.decisions == []
         if known.draw.random() < 0.2:
             world.claim()
             world.tick(known.draw.randint(0, 30_000))

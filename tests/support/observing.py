@@ -1,8 +1,14 @@
 """A world that observes a cluster: each operation of its controller becomes an ``observed``."""
 
+from pathlib import Path
 from typing import Any
 
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
+from bus.interface import Entry
+from conf.settings import Settings
 from state.decisions import AnyDecision
+from streaming.in_process import InProcessEngine
 from tests.support.world import World
 
 CLUSTER = "observed-cluster"
@@ -27,6 +33,25 @@ class Shadow(World):
         self.offset = told.setdefault("offset", self.offset + 1)
         told.setdefault("last_offset", self.offset)
         return self.publish("observed", **told, results=fields)
+
+
+class LiveShadow:
+    """The bus of a shadow whose reader goes on, decided in this process."""
+
+    def __init__(self, path: Path) -> None:
+        self.bus = EmbeddedBus(path)
+        self._engine = InProcessEngine(self.bus, Settings())
+        self._world = Shadow()
+
+    def tell(self, cause: str, *, ago_ms: int, came_after_ms: int = 20, **fields: Any) -> None:
+        """Observe something at a time of the cluster; it comes to the bus a little later, and is decided."""
+        time_ms = now_ms() - ago_ms
+        self._world.observe(cause, time_ms=time_ms, **fields)
+        self.bus.load([Entry(self.bus.last_seq() + 1, self._world.log[-1], time_ms + came_after_ms, False)])
+        self._engine.decide()
+
+    def close(self) -> None:
+        self.bus.close()
 
 
 def broker(number: int, *, fenced: bool = False, shutting_down: bool = False, **fields: Any) -> Row:

@@ -26,7 +26,7 @@ export class Freshness {
   get old() {
     if (this.beat === null) return null;
     if (this.silentMs > BEATS_MISSED * this.beat.every_ms) return { isSilent: true, sinceMs: Date.now() - this.silentMs };
-    if (this.ageMs !== null && this.ageMs > this.beat.old_after_ms) return { isSilent: false, sinceMs: Date.now() - this.ageMs };
+    if (this.ageMs !== null && this.ageMs > this.beat.old_after_ms) return { isSilent: false, isUnheard: this.beat.is_unheard, sinceMs: Date.now() - this.ageMs };
     return null;
   }
 }

@@ -27,6 +27,8 @@ on("beat", (beat) => {
   freshness.take(beat);
   // All times on the page are those of the engine's clock.
   state.offsetMs = beat.now_ms - Date.now();
+  // A cluster in which nothing happens is observed all the same.
+  if (state.cluster) state.cluster.observed = beat.observed;
   drawFreshness();
 });
 on("status", (status) => {
@@ -87,7 +89,7 @@ const isUndecided = ({ role, ready }) => state.old !== null && (role === "observ
 function drawStatus() {
   const status = state.status;
   if (!status) return;
-  const stopped = state.old?.isSilent ? "not heard" : isUndecided(status) ? "not deciding" : "";
+  const stopped = state.old?.isSilent ? "not heard" : state.old?.isUnheard ? "not observing" : isUndecided(status) ? "not deciding" : "";
   const observed = state.cluster?.observed;
   const role = observed && status.role === "deciding" ? "observing" : status.role;
   const look = stopped ? "bad" : status.ready || role === "observing" ? "good" : status.role === "deciding" ? "bad" : "warn";
@@ -99,7 +101,7 @@ function drawStatus() {
   const bold = (text) => make("b", {}, text);
   const waits = WAITS[status.role];
   if (observed) el("facts").replaceChildren(
-    "observing cluster ", bold(observed.cluster_id), "  ·  until offset ", bold(number(observed.offset)), " of its log, ", bold(moment(observed.time_ms)));
+    "observing cluster ", bold(observed.cluster_id), "  ·  until offset ", bold(number(observed.offset)), " of its log, ", bold(moment(observed.time_ms)), ...lag(observed));
   else if (waits) el("facts").replaceChildren(waits, status.phase ? ` It is ${status.phase}.` : "");
   else el("facts").replaceChildren(
     "controller epoch ", bold(number(status.controller_epoch)), "  ·  event ", bold(number(status.decided_seq)),
@@ -112,6 +114,9 @@ function drawStatus() {
   const name = [status.cluster_name, "isrflow"].filter(Boolean).join(" · ");
   document.title = first ? `(${first}) ${name}` : name;
 }
+
+// How far the observation is behind. A log that was recorded has none.
+const lag = ({ heard_ms, time_ms }) => (heard_ms < 0 ? [] : ["  ·  lag ", make("b", {}, `${number(Math.max(0, heard_ms - time_ms))} ms`)]);
 
 // The time of an observed cluster stands still while nothing happens there.
 const engineMs = () => state.cluster?.observed?.time_ms ?? Date.now() + state.offsetMs;

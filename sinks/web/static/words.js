@@ -31,8 +31,9 @@ export const WAITS = {
 };
 
 // Why what the page shows may be old.
-export function whyOld({ isSilent, since }, { role, ready }) {
+export function whyOld({ isSilent, isUnheard, since }, { role, ready }) {
   if (isSilent) return `Nothing has been heard from the engine since ${since}: it hangs, or the way to it is cut.`;
+  if (isUnheard) return `Nothing has been observed since ${since}: 'isrflow shadow run' has stopped, or reaches no controller.`;
   if (role !== "deciding") return `No engine has decided anything since ${since}.`;
   if (!ready) return `The engine has decided nothing since ${since}.`;
   return `The page has not yet read what the engine has decided since ${since}.`;

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,8 +12,9 @@ from cli.commands import command
 from sinks.web.observed_site import ObservedSite
 from streaming.past_process import PastProcess
 from tests.brokers.shadow.worlds import LOGS
-from tests.sinks.web.test_browser import shows
+from tests.sinks.web.test_browser import HOUR_MS, old_after, shows
 from tests.support.browser import LEFT, Browser, browser, missing
+from tests.support.observing import LiveShadow, broker
 from tests.support.page_measures import contrasts
 from tests.support.waiting import wait_until
 
@@ -89,3 +91,29 @@ def test_text_can_be_read_in_both_themes(window: Browser, address: str, theme: s
     window.open(address)
     shows(window, "#tiles", "violation")
     assert {name: ratio for name, ratio in contrasts(window).items() if ratio < 4.5} == {}
+
+
+def test_a_shadow_that_goes_on_shows_its_lag_and_one_that_stopped_is_not_green(
+    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_after(monkeypatch, HOUR_MS)
+    live = LiveShadow(tmp_path / "live.db")
+    site = ObservedSite(live.bus, PastProcess(str(tmp_path / "live.db")))
+    try:
+        live.tell("seed", ago_ms=2 * HOUR_MS, brokers=[broker(1), broker(2)])
+        live.tell("no_change", ago_ms=1_000, offset=1, came_after_ms=45)
+        window.open(f"http://127.0.0.1:{site.serve(0)}/")
+        shows(window, "#role", "observing")
+        shows(window, "#facts", "lag 45 ms")
+        assert window.text("#trouble") == ""
+        live.tell("no_change", ago_ms=500, offset=1, came_after_ms=70)
+        shows(window, "#facts", "lag 70 ms")
+        old_after(monkeypatch, 1_500)
+        shows(window, "#role", "not observing")
+        shows(window, "#trouble", "'isrflow shadow run' has stopped, or reaches no controller.")
+        assert window.run("return document.querySelector('#role').className") == "pill bad"
+        assert window.complaints() == []
+    finally:
+        window.open("about:blank")
+        site.close()
+        live.close()

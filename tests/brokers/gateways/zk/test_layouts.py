@@ -27,8 +27,9 @@ def released() -> dict[str, Shape]:
 
 
 def ours(name: str) -> Shape:
-    package = "brokers.gateways.zk" if name in OWN else "brokers.gateways.shared"
-    read: Shape = json.loads((files(package) / "layouts" / f"{name}.json").read_text())
+    packages = ("brokers.gateways.zk", "brokers.gateways.shared", "brokers.wire")
+    places = (files(package) / "layouts" / f"{name}.json" for package in packages)
+    read: Shape = json.loads(next(place for place in places if place.is_file()).read_text())
     return read
 
 
