@@ -14,6 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from brokers.wire.metadata.topic import METADATA_DIRECTORY
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
+from state.cluster import Cluster
+from state.observed_events import BESIDE_THE_LOG
 from tests.support.rules_engine import RulesEngine
 from tests.support.stock_quorum import StockQuorum
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -26,8 +28,14 @@ SMALL = {
     "metadata.max.idle.interval.ms": "50",
     "internal.metadata.log.segment.bytes": "2000",
 }
+# In the controller's file, and in no metadata log.
+FILE = {"unclean.leader.election.enable": "true"}
 # Topic, partition: leader, ISR.
 Led = dict[tuple[str, int], tuple[int, tuple[int, ...]]]
+
+
+def of_file(key: str, value: str) -> dict[str, str]:
+    return {"entity_type": "controller", "entity": str(CONTROLLER), "key": key, "value": value}
 
 
 class ShadowProcess:
@@ -99,8 +107,23 @@ class Observed:
     def wait_until_equal(self, what: str) -> None:
         wait_until(lambda: self.shadowed() == self.led(), f"the shadow's state to be the cluster's: {what}")
 
+    def cluster(self) -> Cluster:
+        return read_image(self.bus.image()).cluster
+
+    def lag_ms(self) -> int:
+        cluster = self.cluster()
+        lag_ms = cluster.shadow and cluster.shadow.lag_ms(cluster.clock_ms)
+        return -1 if lag_ms is None else lag_ms
+
     def observed(self) -> list[dict[str, Any]]:
         """Return the operations on the bus."""
+        return [event for event in self._events() if event["cause"] not in BESIDE_THE_LOG]
+
+    def beside(self, cause: str) -> list[dict[str, Any]]:
+        """Return what the shadow told besides the log."""
+        return [event for event in self._events() if event["cause"] == cause]
+
+    def _events(self) -> list[dict[str, Any]]:
         events = [msgspec.json.decode(one.raw) for one in self.bus.read(0, self.bus.last_seq())]
         return [event for event in events if event["kind"] == "observed"]
 
@@ -112,7 +135,7 @@ class Observed:
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockQuorum]:
-    with StockQuorum(tmp_path_factory.mktemp("stock") / "kafka", brokers=2) as stock:
+    with StockQuorum(tmp_path_factory.mktemp("stock") / "kafka", brokers=2, of_controllers=FILE) as stock:
         yield stock
 
 
@@ -129,6 +152,11 @@ def test_the_state_is_that_of_the_cluster(observed: Observed) -> None:
     shadow = observed.start("--controller-log", str(log), "--metrics-port", "0")
     observed.create("first")
     observed.wait_until_equal("a topic")
+    told = [one["results"]["settings"] for one in observed.beside("static_settings")]
+    assert told == [[of_file("min.insync.replicas", "1"), of_file("unclean.leader.election.enable", "true")]]
+    assert observed.cluster().policy.unclean_leader_election_enable
+    wait_until(lambda: observed.beside("no_change") != [], "the shadow to tell that it goes on")
+    wait_until(lambda: 0 <= observed.lag_ms() < 2_000, "a small lag of a cluster at rest")
     broker = observed.stock.node(2)
     broker.kill()
     wait_until(lambda: observed.observed()[-1]["cause"] == "session_expired", "the broker's fence")
