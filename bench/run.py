@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from bench import acks, breakdown, failover, idle, latency, quick, shadow, standby, sustained, whole
+from bench import acks, breakdown, failover, idle, latency, quick, shadow, shadow_live, standby, sustained, whole
 
 RUNS = {
     "all": whole.main,
@@ -15,6 +15,7 @@ RUNS = {
     "idle": idle.main,
     "failover": failover.main,
     "shadow": shadow.main,
+    "shadow-live": shadow_live.main,
     "standby": standby.main,
     "sustained": sustained.main,
 }

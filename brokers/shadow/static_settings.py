@@ -54,7 +54,7 @@ class StaticSettings:
             while True:
                 leader, controller = quorum.leader, quorum.leader_id
                 if leader is not None and controller >= 0 and (leader, controller) != asked:
-                    found = await _ask(leader, quorum.client, controller)
+                    found = await static_settings_of(leader, quorum.client, controller)
                     if found is not None:
                         await tell(controller, found)
                         self._answered.set()
@@ -65,20 +65,24 @@ class StaticSettings:
             self._answered.set()
 
 
-async def _ask(leader: Endpoint, client: Client, controller: int) -> Mapping[str, str] | None:
+async def static_settings_of(leader: Endpoint, client: Client, controller: int) -> Mapping[str, str] | None:
     """Return what a controller answers; None if it does not, and another one may be active."""
     try:
         line = await ControllerLine.open(leader, client)
         try:
-            return _found(await line.ask(DESCRIBE_CONFIGS, describe_configs_values(controller, TOPIC_NAMES)))
+            return found_in(await line.ask(DESCRIBE_CONFIGS, describe_configs_values(controller, TOPIC_NAMES)))
         finally:
             line.close()
     except LOST as error:
-        logger.info("a controller does not tell its settings now", controller=str(leader), why=str(error))
+        logger.info(
+            "a controller does not tell its settings now",
+            controller=str(leader),
+            why=str(error) or type(error).__name__,
+        )
         return None
 
 
-def _found(response: Values) -> Mapping[str, str]:
+def found_in(response: Values) -> Mapping[str, str]:
     """Return the settings of the file, or their defaults."""
     results = response["Results"]
     if len(results) != 1 or results[0]["ErrorCode"]:

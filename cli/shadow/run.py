@@ -22,6 +22,7 @@ from bus.open_bus import open_bus
 from cli.closed_output import print_nowhere
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import with_settings
+from conf.garbage import collect_rarely
 from conf.logs import configure
 from conf.security.tls import TlsError
 from conf.settings import Settings
@@ -98,6 +99,7 @@ def command(
         raise WrongUse(str(error)) from error
     print_nowhere()
     configure(settings.log_format, settings.log_level)
+    collect_rarely()
     quorum = Quorum([Endpoint(*place) for place in bootstrap], client)
     try:
         asyncio.run(_observe(quorum, cluster_id, controller_logs, metrics_port, settings))

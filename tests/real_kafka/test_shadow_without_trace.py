@@ -1,5 +1,6 @@
 """A stock cluster that is read by a shadow knows nothing of it: not its quorum, not its metrics, not its log."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from brokers.launch.kafka.node import JVM_FLAGS
 from brokers.launch.ports import free_ports
 from brokers.shadow.source import Batch
+from brokers.shadow.static_settings import static_settings_of
+from brokers.wire.security.connecting import Client
 from tests.real_kafka.kafkas_classes import run_java
 from tests.support.controller_client import ControllerClient
 from tests.support.shadow_reader import ShadowReader
@@ -65,6 +68,8 @@ def test_a_cluster_does_not_notice_its_shadow(stock: tuple[StockQuorum, int]) ->
     assert "kafka.server:type=raft-metrics number-of-observers" in still and len(still) > 20
     with ShadowReader(cluster.endpoints) as reader:
         reader.wait_for_offset(5)
+        settings = asyncio.run(static_settings_of(cluster.endpoints[0], Client(), CONTROLLER))
+        assert settings == {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"}
         time_ms = reader.batches[-1].time_ms + READ_MS
         reader.wait_for(lambda item: isinstance(item, Batch) and item.time_ms > time_ms, "ten more seconds")
         during = metrics(port)

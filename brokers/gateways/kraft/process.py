@@ -13,11 +13,12 @@ from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.security.token_key import TokenKey
 from brokers.gateways.kraft.settings import Identity, Settings, identity_of
 from brokers.gateways.shared.metrics import GatewayMeasures
-from brokers.gateways.shared.starting import collect_rarely, opened
+from brokers.gateways.shared.starting import opened
 from brokers.gateways.shared.watched import watched
 from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.process.ending import stopped_by_signals, told
 from bus.interface import BusError
+from conf.garbage import collect_rarely
 from conf.layers import SettingsError
 from conf.logs import configure
 from conf.phases import Phases

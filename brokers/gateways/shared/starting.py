@@ -1,20 +1,8 @@
 """The common steps of the processes of gateways of either kind."""
 
-import gc
-
 from brokers.engine.retry import retry
 from bus.interface import Bus
 from bus.open_bus import open_bus
-
-# A full garbage collection walks all objects of a large cluster's image. That takes half a second, in which no broker
-# is heard, and one large request would cause several. Garbage in cycles is rare here and mostly from errors, and the
-# frequent collections of young objects find it.
-_GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
-
-
-def collect_rarely() -> None:
-    """Make full garbage collections rare."""
-    gc.set_threshold(*_GARBAGE_THRESHOLDS)
 
 
 async def opened(url: str, unreachable_max_ms: int) -> Bus:

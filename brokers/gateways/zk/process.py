@@ -6,7 +6,7 @@ from typing import NamedTuple
 import structlog
 
 from brokers.gateways.shared.metrics import GatewayMeasures
-from brokers.gateways.shared.starting import collect_rarely, opened
+from brokers.gateways.shared.starting import opened
 from brokers.gateways.shared.watched import watched
 from brokers.gateways.shared.whole_events import UnknownDecisionError
 from brokers.gateways.zk.client.zookeeper_errors import ZookeeperError
@@ -16,6 +16,7 @@ from brokers.gateways.zk.moves.adoption import AdoptionError, adopt
 from brokers.gateways.zk.settings import Identity, Settings, identity_of
 from brokers.process.ending import stopped_by_signals, told
 from bus.interface import BusError
+from conf.garbage import collect_rarely
 from conf.layers import SettingsError
 from conf.logs import configure
 from conf.phases import Phases
