@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from bus.interface import Bus, BusError, NoBusError
 from bus.open_bus import files_name, open_bus
-from cli.committed import OLD_AFTER_S, blocked, read_committed
+from cli.committed import NO_READER, OLD_AFTER_S, Committed, blocked, read_committed, why_old
 from cli.errors import Unreachable
 from conf.java import JavaError, java_home
 from conf.place_uri import local_path
@@ -87,7 +87,7 @@ def bus(url: str, *, needed: bool) -> Iterator[Finding]:
         except (BusError, CodecError) as error:
             yield Finding("engine", False, True, masked(str(error)))
         else:
-            yield from _engine(opened, found.age_s, found.cluster.clock_skew_ms or 0)
+            yield from _engine(opened, found)
         finally:
             opened.close()
 
@@ -98,10 +98,14 @@ def _number(opened: Bus) -> str:
     return f", number {number}" if number else ""
 
 
-def _engine(opened: Bus, age_s: float, skew_ms: int) -> Iterator[Finding]:
+def _engine(opened: Bus, found: Committed) -> Iterator[Finding]:
+    age_s, skew_ms = found.age_s, found.cluster.clock_skew_ms or 0
     is_recent = age_s <= OLD_AFTER_S
-    when = f"the last commit is {age_s:.1f} s old"
-    yield Finding("engine", is_recent, False, when if is_recent else f"{when}: start it with 'isrflow run'")
+    what = "the last commit" if found.cluster.shadow is None else "what was observed"
+    is_unheard = why_old(opened, found.cluster, found.waiting_ms) == NO_READER
+    name, command = ("shadow", "isrflow shadow run") if is_unheard else ("engine", "isrflow run")
+    when = f"{what} is {age_s:.1f} s old"
+    yield Finding(name, is_recent, False, when if is_recent else f"{when}: start it with '{command}'")
     if not is_recent and (why := blocked(opened)):
         yield Finding("transaction", False, True, why)
     is_right = abs(skew_ms) <= OLD_AFTER_S * 1000

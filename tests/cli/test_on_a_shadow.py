@@ -7,6 +7,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Entry
+from cli import findings
 from history.observed_operations import seqs_of_operations
 from sinks.web.observed_site import ObservedSite
 from streaming.past_process import PastProcess
@@ -92,6 +93,8 @@ def test_a_reader_that_has_stopped_is_told_though_nothing_waits(isrflow: Isrflow
     assert "what was observed is older than 10000 ms: is 'isrflow shadow run' running?" in done.stdout
     assert "is 'isrflow shadow run' running?" in isrflow("top", "--once", *asked).stdout
     assert "s old: is 'isrflow shadow run' running?" in isrflow("topics", "list", *asked).stderr
+    found = {one.name: one.text for one in findings.bus(str(tmp_path / "live.db"), needed=True)}
+    assert found["shadow"].endswith(" s old: start it with 'isrflow shadow run'")
     live.tell("no_change", ago_ms=1_000, offset=1, came_after_ms=45)
     done = isrflow("health", *asked)
     assert (done.exit_code, "Lag:              45 ms\n" in done.stdout) == (0, True), done.output
