@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -186,3 +187,19 @@ def test_a_run_of_any_size_is_read_back(length: int) -> None:
     assert [one for row in written for one in opened(row, "bus").decisions()] == [
         Decided(7, 4 + nth, body) for nth, body in enumerate(texts)
     ]
+
+
+def test_a_shadows_signs_of_life_are_thinned_and_what_it_observed_stays(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "shadow.db")
+
+    def observed(cause: str, **results: object) -> bytes:
+        return msgspec.json.encode({"kind": "observed", "time_ms": 1, "cause": cause, "results": results})
+
+    looks_alike = observed("settings_changed", settings=[{"value": '"cause":"no_change"'}])
+    bus.publish([observed("no_change"), observed("other"), looks_alike, observed("no_change")])
+    bus.commit(0, 4, [], [])
+    bus.passed(4)
+    while bus.thin(4):
+        pass
+    assert execute(bus.path, "SELECT seq FROM events ORDER BY seq") == [(2,), (3,)]
+    bus.close()

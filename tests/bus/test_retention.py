@@ -291,15 +291,3 @@ def test_a_defect_ends_the_thread_and_is_kept_as_the_cause(bus: EmbeddedBus, mon
     thread.start()
     thread.join(TIMEOUT_S)
     assert (thread.is_alive(), repr(thread.error)) == (False, "OverflowError('too large')")
-
-
-def test_a_shadows_signs_of_life_are_thinned_and_what_it_observed_stays(bus: EmbeddedBus) -> None:
-    def observed(cause: str, **results: object) -> bytes:
-        return msgspec.json.encode({"kind": "observed", "time_ms": 1, "cause": cause, "results": results})
-
-    looks_alike = observed("settings_changed", settings=[{"value": '"cause":"no_change"'}])
-    bus.publish([observed("no_change"), observed("other"), looks_alike, observed("no_change")])
-    bus.commit(0, 4, [], [])
-    bus.passed(4)
-    thinned(bus, 4)
-    assert execute(bus.path, "SELECT seq FROM events ORDER BY seq") == [(2,), (3,)]
