@@ -23,7 +23,7 @@ from state.policy import TOPIC_NAMES
 
 logger = structlog.get_logger()
 
-_LOOK_S = 0.5
+INTERVAL_S = 0.5
 FIRST_ANSWER_S = 3.0
 # Kafka's ConfigSource: of the file, and where the file says nothing.
 _STATIC, _DEFAULT = 4, 5
@@ -59,7 +59,7 @@ class StaticSettings:
                         await tell(controller, found)
                         self._answered.set()
                         asked = leader, controller
-                await asyncio.sleep(_LOOK_S)
+                await asyncio.sleep(INTERVAL_S)
         except (RefusedSettingsError, UnfitServerError, NotLetInError) as error:
             logger.info("the settings of the controllers' files are not known", why=str(error))
             self._answered.set()

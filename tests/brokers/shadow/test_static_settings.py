@@ -78,7 +78,7 @@ def test_each_active_controller_is_asked_once(monkeypatch: pytest.MonkeyPatch) -
         asking.cancel()
 
     monkeypatch.setattr(static_settings, "static_settings_of", ask)
-    monkeypatch.setattr(static_settings, "_LOOK_S", 0.001)
+    monkeypatch.setattr(static_settings, "INTERVAL_S", 0.001)
     quorum = Quorum([FIRST], Client())
     quorum.leader, quorum.leader_id = FIRST, 1
     asyncio.run(run())
