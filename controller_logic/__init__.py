@@ -18,7 +18,7 @@ many partitions that are alike place by place, and commits the same for the othe
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``isr_request``, ``watermark``,
              ``log_end_report``, ``report``, ``producer_ids``, ``log_directories``,
-             ``lost_logs``, ``written_isr``
+             ``lost_logs``, ``written_isr``, ``replica_log``
   admins     ``topics``, ``deletion``, ``requested_reassignment``, ``requested_election``,
              ``config``, ``acls``, ``adoption``, ``level``, ``entities`` (with ``entity_checks``, ``quota_checks``,
              ``scram_checks``, ``feature_checks``, ``token_checks``, ``voter_checks``)
@@ -29,7 +29,7 @@ Rules, one for each kind of event:
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:
   ``election``, ``candidates``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``,
-  ``eligible``
+  ``eligible``, ``unclean_recovery``
 What goes through all partitions of a broker:
   ``availability`` when it goes or comes, ``eligible_leaders`` when its logs may have lost their ends, ``removal`` for
   what a reassignment left behind, ``request_epochs`` for how far it is with what it was asked to do

@@ -19,10 +19,12 @@ from msgspec.structs import replace
 from state.change import PartitionChange
 from state.directories import NO_DIRECTORY, kept
 from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
-from state.partition import Partition, ReplicaLag
+from state.partition import Partition, ReplicaLag, ReportedLog
 
 _T = TypeVar("_T")
 _NO_LAG = ReplicaLag()
+# The leader and the leader epoch before the first election.
+_NEVER_LED = NO_LEADER, NO_EPOCH
 
 
 def apply(before: Partition, change: PartitionChange, addressed: Container[int] = ()) -> Partition:
@@ -37,13 +39,8 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     replicas = before.replicas if change.replicas is None else change.replicas
     adding = before.adding_replicas if change.adding_replicas is None else change.adding_replicas
     removing = before.removing_replicas if change.removing_replicas is None else change.removing_replicas
-    differs = change.raises_epochs or (
-        leader != before.leader
-        or isr != before.isr
-        or recovery != before.leader_recovery_state
-        or (replicas, adding, removing) != (before.replicas, before.adding_replicas, before.removing_replicas)
-    )
-    differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
+    decided = leader, isr, recovery, replicas, adding, removing
+    differs = (change.raises_epochs or decided != _decided(before)) and (leader, before.leader_epoch) != _NEVER_LED
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     held = before if replicas == before.replicas else _by_replica(before, replicas)
     directories = held.directories if change.directories is None else kept(change.directories)
@@ -74,7 +71,15 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         directories,
         before.elr if change.elr is None else change.elr,
         before.last_known_elr if change.last_known_elr is None else change.last_known_elr,
+        before.former_members if change.former_members is None else change.former_members,
+        _reported_logs(before, leader, replicas) if before.reported_logs else (),
+        before.min_isr_read if leader_epoch == before.leader_epoch else 0,
     )
+
+
+def _decided(partition: Partition) -> tuple[object, ...]:
+    moved = partition.replicas, partition.adding_replicas, partition.removing_replicas
+    return partition.leader, partition.isr, partition.leader_recovery_state, *moved
 
 
 def _is_told(before: Partition, change: PartitionChange, directories: tuple[str, ...]) -> bool:
@@ -85,6 +90,12 @@ def _is_told(before: Partition, change: PartitionChange, directories: tuple[str,
     return (
         is_moved or change.elr not in (None, before.elr) or change.last_known_elr not in (None, before.last_known_elr)
     )
+
+
+def _reported_logs(before: Partition, leader: int, replicas: tuple[int, ...]) -> tuple[ReportedLog, ...]:
+    if leader != NO_LEADER:
+        return ()
+    return tuple([log for log in before.reported_logs if log.broker in replicas])
 
 
 def _lost_logs(before: Partition, change: PartitionChange, leader: int) -> tuple[int, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Set
 
 from msgspec.structs import replace
 
-from controller_logic import deletion, partition_machine, removal, request_epochs
+from controller_logic import deletion, partition_machine, removal, request_epochs, unclean_recovery
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition, recheck_reassignment, tell_leader_and_isr
 from controller_logic.commit_alike import Alike
-from controller_logic.replica_machine import online_replicas, states_with_offline, states_with_online
+from controller_logic.replica_machine import ReplicaStates, online_replicas, states_with_offline, states_with_online
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.directories import is_readable
@@ -19,13 +19,16 @@ from state.partition import Partition, RemovedReplica
 from state.reason import Reason
 
 
-def brokers_failed(batch: Batch, failed: Set[int], *, have_whole_logs: bool = True) -> None:
+def brokers_failed(
+    batch: Batch, failed: Set[int], *, have_whole_logs: bool = True, have_former_logs: bool = False
+) -> None:
     """Take all replicas on ``failed`` offline, and elect new leaders where a leader is among them.
 
     The caller has already committed that these brokers are not active. Their logs may have lost their ends if they do
-    not ``have_whole_logs``.
+    not ``have_whole_logs``, and no more than their ends if they ``have_former_logs``.
     """
     unproven = frozenset() if have_whole_logs else failed
+    crashed = failed if have_former_logs else frozenset()
     alike = Alike(batch, replicas_failed, failed)
     for topic in batch.state.topics():
         if topic.is_deleting:
@@ -34,9 +37,10 @@ def brokers_failed(batch: Batch, failed: Set[int], *, have_whole_logs: bool = Tr
         for partition in topic.partitions.on(failed):
             removed = removal.held_up(batch, partition, failed) if partition.removed else ()
             if removed != partition.removed:
-                replicas_failed(batch, topic, partition, failed, unproven, removed)
+                replicas_failed(batch, topic, partition, failed, unproven, removed, crashed)
             elif not failed.isdisjoint(partition.replicas):
-                alike.commit(topic, partition, failed, unproven, asked=have_whole_logs)
+                asked = (have_whole_logs, have_former_logs)
+                alike.commit(topic, partition, failed, unproven, None, crashed, asked=asked)
 
 
 def replicas_failed(
@@ -46,11 +50,12 @@ def replicas_failed(
     failed: Set[int],
     unproven: Set[int] = frozenset(),
     removed: tuple[RemovedReplica, ...] | None = None,
+    crashed: Set[int] = frozenset(),
 ) -> None:
     """Take one partition's replicas on ``failed`` offline, with ``removed`` as its removed replicas from now on.
 
-    The logs of ``unproven`` ones may have lost their ends. All is one change, because between two a reassignment could
-    end under a leader that is gone.
+    The logs of ``unproven`` ones may have lost their ends, and those of ``crashed`` ones no more than that. All is one
+    change, because between two a reassignment could end under a leader that is gone.
     """
     states = states_with_offline(partition, failed)
     online = online_replicas(partition.replicas, states, batch.state.active)
@@ -64,8 +69,8 @@ def replicas_failed(
     )
     if removed is not None:
         change = replace(change or PartitionChange(), removed=removed)
-    if not unproven.isdisjoint((*partition.isr, *partition.elr)):
-        change = replace(change or PartitionChange(), unproven=unproven)
+    if not unproven.isdisjoint((*partition.isr, *partition.elr, *partition.former_members)):
+        change = replace(change or PartitionChange(), unproven=unproven, crashed=crashed)
     addressed = batch.state.live_replicas(partition, but=failed)
     if change is None:
         # A replica that was out of sync before and is down now no longer holds the reassignment up.
@@ -83,6 +88,8 @@ def failure_reason(change: PartitionChange) -> Reason:
 
 def reason_outside_isr(change: PartitionChange) -> Reason:
     """Return the reason for electing a replica outside the ISR."""
+    if change.compared:
+        return Reason.LOG_ELECTION
     return Reason.UNCLEAN_ELECTION if change.unclean else Reason.ELIGIBLE_ELECTION
 
 
@@ -116,10 +123,7 @@ def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, bro
     """Bring one partition's replica on ``broker`` online."""
     states = states_with_online(partition, broker)
     if partition.leader == NO_LEADER:
-        online = online_replicas(partition.replicas, states, batch.state.active)
-        change = partition_machine.elected_online(
-            partition, online, unclean_allowed=topic.unclean_allowed, states=states
-        )
+        change = elected(batch, topic, partition, states)
         if change is not None:
             commit_partition(batch, topic, partition, change, election_reason(partition, change))
             return
@@ -153,10 +157,17 @@ def elect_leaderless(batch: Batch, topic: WorkingTopic) -> None:
 
 def elect_leader(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
     """Elect in a partition that has no leader, if a replica may lead it."""
-    online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-    change = partition_machine.elected_online(partition, online, unclean_allowed=topic.unclean_allowed)
+    change = elected(batch, topic, partition, partition.replica_states)
     if change is not None:
         commit_partition(batch, topic, partition, change, election_reason(partition, change))
+
+
+def elected(batch: Batch, topic: WorkingTopic, partition: Partition, states: ReplicaStates) -> PartitionChange | None:
+    """Return the election in a partition that has no leader; None if no replica may lead it yet."""
+    online = online_replicas(partition.replicas, states, batch.state.active)
+    return partition_machine.elected_online(
+        partition, online, unclean_allowed=topic.unclean_allowed, by_logs=topic.recovery is not None, states=states
+    ) or unclean_recovery.elected(batch, topic, partition, online, states)
 
 
 def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:

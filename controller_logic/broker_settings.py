@@ -12,7 +12,7 @@ import msgspec
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_announced_settings
 from state.features import ELIGIBLE_VERSION
-from state.policy import TOPIC_NAMES, Policy
+from state.policy import BROKER_NAMES, Policy
 
 
 def in_force(policy: Policy, told: Collection[str] = ()) -> dict[str, str]:
@@ -22,7 +22,7 @@ def in_force(policy: Policy, told: Collection[str] = ()) -> dict[str, str]:
     the last announcement.
     """
     has_level = policy.eligible_leader_replicas_version > 0 or ELIGIBLE_VERSION in told
-    names = (*TOPIC_NAMES, ELIGIBLE_VERSION) if has_level else TOPIC_NAMES
+    names = (*BROKER_NAMES, ELIGIBLE_VERSION) if has_level else BROKER_NAMES
     values = msgspec.to_builtins(policy)
     return {name: str(values[name]).lower() for name in sorted(names)}
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from controller_logic import sessions
 from controller_logic.batch import Batch
-from controller_logic.commit_cluster import commit_broker, commit_clock, commit_quorum
+from controller_logic.commit_cluster import commit_broker, commit_clock, commit_quorum, commit_recovery_due
 from state.events import ENGINE_EVENTS, ControllerStarted, Event, LeaderImbalance, Observed, SessionsExtended, Tick
 from state.ids import NO_TIME
 from state.reason import Reason
@@ -85,6 +85,9 @@ def begin(batch: Batch, event: ControllerStarted) -> None:
         _set_clock(batch, max(batch.state.now_ms, event.time_ms))
         return
     _set_clock(batch, event.time_ms)
+    latest_ms = event.time_ms + batch.state.policy.unclean_recovery_timeout_ms
+    for (topic, partition), due_ms in list(batch.state.recoveries_due.items()):
+        commit_recovery_due(batch, topic, partition, min(due_ms, latest_ms))
     for broker in list(batch.state.brokers.values()):
         # A broker that was never heard has no session yet.
         last_contact_ms = NO_TIME if broker.last_contact_ms == NO_TIME else event.time_ms

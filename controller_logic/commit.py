@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from controller_logic.batch import Batch
 from controller_logic.candidates import passed_over
-from controller_logic.eligible import eligible_after, last_known_after
+from controller_logic.eligible import eligible_after, former_members_after, last_known_after
 from controller_logic.reassignment import change_to_complete
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_state import WorkingState
@@ -101,7 +101,7 @@ def _commit_settled(
     # Apply
     if state.dirs_left and change.replicas is not None and change.directories is None:
         change = replace(change, directories=with_new_replicas(before, change.replicas, state.dirs_left))
-    if not topic.is_deleting and (state.has_eligible_leaders or before.has_eligible):
+    if not topic.is_deleting and (state.has_eligible_leaders or before.has_eligible or before.former_members):
         change = with_eligible(before, change, topic.min_isr if state.has_eligible_leaders else None)
     if to is None and change.leader is not None and before.leader == NO_LEADER:
         to = _online_after(state, before, change)
@@ -115,6 +115,8 @@ def _commit_settled(
         return before
     # Keep and count
     topic.put(after)
+    if state.recoveries_due and after.leader != NO_LEADER:
+        state.recoveries_due.pop((topic.topic, after.partition), None)
     differs = after.partition_epoch != before.partition_epoch
     if differs or change.replicas is not None:
         state.totals.change(topic, before, after)
@@ -137,6 +139,7 @@ def _commit_settled(
             unclean=change.unclean,
             passed_over=over,
             directories=_directories_told(state, before, after, change, is_new=is_new and after.leader != NO_LEADER),
+            compared=change.compared,
         )
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
@@ -145,7 +148,7 @@ def _commit_settled(
 
 def _passed_over(state: WorkingState, before: Partition, after: Partition, change: PartitionChange) -> dict[int, str]:
     isr = before.isr if change.elected_from is None else change.elected_from
-    isr = (*isr, *before.elr) if change.eligible else isr
+    isr = (*isr, *before.elr, *change.proven) if change.eligible else isr
     return passed_over(isr, after, state.brokers, unclean=change.unclean, lost_logs=before.lost_logs)
 
 
@@ -165,15 +168,29 @@ def with_eligible(before: Partition, change: PartitionChange, min_isr: int | Non
     ``min_isr`` is None while partitions keep no eligible replicas.
     """
     if min_isr is None:
-        return replace(change, elr=(), last_known_elr=())
+        return replace(change, elr=(), last_known_elr=(), former_members=())
+    if change.by_leader and before.min_isr_read:
+        min_isr = min(min_isr, before.min_isr_read)
     leader = before.leader if change.leader is None else change.leader
     isr = before.isr if change.isr is None else change.isr
     replicas = before.replicas if change.replicas is None else change.replicas
     unproven = replicas if change.unclean else change.unproven
-    former = before.isr, before.elr
+    former = before.isr, (*before.elr, *change.proven)
+    elr = eligible_after(*former, isr, replicas=replicas, min_isr=min_isr, unproven=unproven)
+    crashed = () if change.unclean else change.crashed
     return replace(
         change,
-        elr=eligible_after(*former, isr, replicas=replicas, min_isr=min_isr, unproven=unproven),
+        elr=elr,
+        former_members=former_members_after(
+            before.former_members,
+            *former,
+            isr,
+            elr,
+            replicas=replicas,
+            min_isr=min_isr,
+            unproven=unproven,
+            crashed=crashed,
+        ),
         last_known_elr=last_known_after(
             before.last_known_elr, before.leader, *former, leader=leader, isr=isr, replicas=replicas
         ),

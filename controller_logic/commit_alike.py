@@ -16,10 +16,10 @@ brokers. What happened to one partition is told in places too, and is repeated f
 An effect is about no shard and no batch, so the shards of a task share what is remembered (``batch.Remembered``).
 
 So there is still one set of rules, and this file knows none of them. ``_likeness`` lists what a rule may depend on, and
-``_Effect`` what it may change. The rule itself decides each partition that is not plain (it is being reassigned, or has
-lost logs), and each one whose effect cannot be told in places. Rejected: the rules a second time as array operations,
-because two sets of rules drift apart, and because pages hold rows: to convert partitions into arrays and back costs as
-much as to repeat an effect.
+``_Effect`` what it may change. The rule itself decides each partition that is not plain (it is being reassigned, has
+lost logs or crashed members), and each one whose effect cannot be told in places. Rejected: the rules a second time as
+array operations, because two sets of rules drift apart, and because pages hold rows: to convert partitions into arrays
+and back costs as much as to repeat an effect.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
@@ -62,6 +62,7 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
     isr: _Places | None
     elr: _Places
     last_known_elr: _Places
+    former_members: _Places
     # NO_LEADER if there is none.
     leader: int
     leader_step: int
@@ -107,6 +108,8 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
             before.directories,
             elr=tuple([replicas[place] for place in self.elr]),
             last_known_elr=tuple([replicas[place] for place in self.last_known_elr]),
+            former_members=tuple([replicas[place] for place in self.former_members]),
+            min_isr_read=0 if self.leader_step else before.min_isr_read,
         )
 
 
@@ -151,7 +154,8 @@ class Alike(Generic[T]):
         The rule also gets what is ``given``. Of this it may depend on ``named``, which are brokers, and on ``asked``.
         """
         key = None
-        if not (before.adding_replicas or before.removing_replicas or before.removed or before.lost_logs):
+        moves = before.adding_replicas or before.removing_replicas or before.removed
+        if not (moves or before.lost_logs or before.former_members or before.reported_logs):
             key = self._likeness(topic, before, named, asked)
         effect: _Effect | None = self.batch.remembered.effects.get(key)
         if effect is None:
@@ -178,6 +182,7 @@ class Alike(Generic[T]):
                 self.rule,
                 topic.min_isr,
                 topic.unclean_allowed,
+                topic.recovery,
                 bytes(map(self._statuses.__getitem__, replicas)),
                 bytes((before.state, before.leader_recovery_state, *before.replica_states)),
                 leader if leader == NO_LEADER else place(leader),
@@ -185,6 +190,7 @@ class Alike(Generic[T]):
                 self.batch.state.has_eligible_leaders,
                 bytes(map(place, before.elr)),
                 bytes(map(place, before.last_known_elr)),
+                before.min_isr_read,
                 is_new,
                 before.partition_epoch == NO_EPOCH,
                 # The replicas that may choose their directory are told in order of id.
@@ -232,6 +238,7 @@ def _effect_of(topic: WorkingTopic, before: Partition, said: list[Said], answer:
         isr=None if after.isr == before.isr else bytes(map(replicas.index, after.isr)),
         elr=bytes(map(replicas.index, after.elr)),
         last_known_elr=bytes(map(replicas.index, after.last_known_elr)),
+        former_members=bytes(map(replicas.index, after.former_members)),
         leader=NO_LEADER if after.leader == NO_LEADER else replicas.index(after.leader),
         leader_step=after.leader_epoch - before.leader_epoch,
         partition_step=after.partition_epoch - before.partition_epoch,

@@ -81,6 +81,11 @@ def commit_clock(batch: Batch, now_ms: int, entered_ms: int) -> None:
     batch.state.now_ms, batch.state.clock_entered_ms = now_ms, entered_ms
 
 
+def commit_recovery_due(batch: Batch, topic: str, partition: int, due_ms: int) -> None:
+    """Commit until when a partition waits for the logs of crashed members. No decision is recorded."""
+    batch.state.recoveries_due[topic, partition] = due_ms
+
+
 def commit_claim(
     batch: Batch, controller_id: str, controller_epoch: int, level: int, *, has_engine_clock: bool
 ) -> None:

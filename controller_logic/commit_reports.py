@@ -16,7 +16,7 @@ from controller_logic.working_topic import WorkingTopic
 from state.directories import kept, moved_to
 from state.ids import NO_EPOCH
 from state.invariants import broken_watermark
-from state.partition import Partition
+from state.partition import Partition, ReportedLog
 
 
 def commit_log_end(batch: Batch, topic: WorkingTopic, after: Partition) -> None:
@@ -86,6 +86,21 @@ def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, 
 def commit_lost_logs(topic: WorkingTopic, before: Partition, lost_logs: tuple[int, ...]) -> Partition:
     """Commit which replicas of a leaderless partition have lost their logs. No decision is recorded."""
     after = replace(before, lost_logs=lost_logs)
+    topic.put(after)
+    return after
+
+
+def commit_reported_log(topic: WorkingTopic, before: Partition, log: ReportedLog) -> Partition:
+    """Commit the log of a replica that follows no leader, in place of what was reported of it. No decision follows."""
+    others = tuple([one for one in before.reported_logs if one.broker != log.broker])
+    after = replace(before, reported_logs=(*others, log))
+    topic.put(after)
+    return after
+
+
+def commit_min_isr_read(topic: WorkingTopic, before: Partition, min_isr: int) -> Partition:
+    """Commit the least min.insync.replicas that a partition's leader may still commit by. No decision is recorded."""
+    after = replace(before, min_isr_read=min_isr)
     topic.put(after)
     return after
 

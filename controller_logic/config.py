@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from controller_logic import eligible_leaders
+from controller_logic import eligible_leaders, unclean_recovery
 from controller_logic.availability import elect_all_leaderless, elect_leaderless, recheck_reassignments
 from controller_logic.batch import Batch
 from controller_logic.broker_settings import set_again, tell_cluster_settings
@@ -18,7 +18,7 @@ from state.events import AlterConfig
 from state.features import newest_metadata_version
 from state.ids import broker_named
 from state.limits import Scalar
-from state.policy import NAMES, TOPIC_NAMES, complaint_about, misspelt
+from state.policy import NAMES, TOPIC_NAMES, complaint_about, for_topic, misspelt
 from state.policy_fit import FITTED, TICK_INTERVAL, complaint_about_fit
 
 
@@ -33,9 +33,9 @@ def _text(value: Scalar) -> str | None:
     return None if value is None else str(value)
 
 
-def complaint_about_topic_config(config: Mapping[str, str | None]) -> str | None:
+def complaint_about_topic_config(batch: Batch, config: Mapping[str, str | None]) -> str | None:
     """Return what is wrong with the settings of a topic that rules read; None if nothing is."""
-    return _first_complaint(config, TOPIC_NAMES)
+    return _first_complaint(config, TOPIC_NAMES) or unclean_recovery.complaint_about(batch, config)
 
 
 def complaint_of_brokers(batch: Batch, config: Mapping[str, str | None]) -> str | None:
@@ -104,7 +104,11 @@ def alter_config(batch: Batch, event: AlterConfig) -> None:
 
 def _alter_cluster(batch: Batch, event: AlterConfig) -> None:
     config = text_of(event.config)
-    complaint = _first_complaint(config) or eligible_leaders.complaint_about(batch, config)
+    complaint = (
+        _first_complaint(config)
+        or eligible_leaders.complaint_about(batch, config)
+        or unclean_recovery.complaint_about(batch, config)
+    )
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
@@ -136,7 +140,7 @@ def change_settings(batch: Batch, settings: dict[str, str], config: dict[str, st
     elect_all_leaderless(batch)
     for topic in topics:
         recheck_reassignments(batch, topic)
-        eligible_leaders.judge_again(batch, topic)
+        eligible_leaders.judge_again(batch, topic, for_topic(before, topic.config).min_insync_replicas)
     if had_eligible and not batch.state.has_eligible_leaders:
         eligible_leaders.forget_all(batch)
 
@@ -147,7 +151,7 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
     if topic is None or topic.is_deleting:
         batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name}", topic=name)
         return
-    complaint = complaint_about_topic_config(config) or complaint_of_brokers(batch, config)
+    complaint = complaint_about_topic_config(batch, config) or complaint_of_brokers(batch, config)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint, topic=name)
         return
@@ -157,11 +161,12 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
         batch.recorder.answer("INVALID_CONFIG", complaint, topic=name)
         return
     if after != topic.config and not event.validate_only:
+        former_min_isr = topic.min_isr
         commit_topic_config(batch, topic, after)
         _derive_watermarks_again(batch, topic)
         elect_leaderless(batch, topic)
         recheck_reassignments(batch, topic)
-        eligible_leaders.judge_again(batch, topic)
+        eligible_leaders.judge_again(batch, topic, former_min_isr)
     batch.recorder.answer(topic=name)
 
 

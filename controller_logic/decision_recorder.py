@@ -33,7 +33,7 @@ from state.decisions import (
     leader_and_isr_of,
 )
 from state.events import AlterConfig, AnyEvent, Logged, Malformed, Progress
-from state.partition import Partition
+from state.partition import Partition, ReportedLog
 from state.reason import Reason
 
 _TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
@@ -118,6 +118,7 @@ class DecisionRecorder:
         unclean: bool = False,
         passed_over: dict[int, str] | None = None,
         directories: dict[int, str] | None = None,
+        compared: tuple[ReportedLog, ...] = (),
     ) -> None:
         """Record who leads. The brokers in ``to`` must act on it; all others take it as metadata."""
         decision = leader_and_isr_of(
@@ -131,6 +132,9 @@ class DecisionRecorder:
             passed_over=passed_over or UNSET,
             directories=directories or UNSET,
         )
+        if compared:
+            logs = {log.broker: (log.last_written_epoch, log.log_end_offset) for log in compared}
+            decision = replace(decision, compared_logs=logs)
         self.said.append(decision)
 
     def say_stop_replica(

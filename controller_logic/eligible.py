@@ -39,6 +39,29 @@ def eligible_after(
     return tuple([replica for replica in replicas if replica in complete]) if complete else ()
 
 
+def former_members_after(
+    former: Ids,
+    former_isr: Ids,
+    former_elr: Ids,
+    isr: Ids,
+    elr: Ids,
+    *,
+    replicas: Ids,
+    min_isr: int,
+    unproven: Collection[int] = (),
+    crashed: Collection[int] = (),
+) -> Ids:
+    """Return the replicas that had every committed record until their brokers crashed, in order of assignment.
+
+    ``crashed`` are those of the ``unproven`` whose log is the one that they had, perhaps without its end. As with
+    eligible replicas, none is left once the ISR is large enough: something may be committed without them.
+    """
+    if not (former or crashed) or len(isr) >= min(min_isr, len(replicas)):
+        return ()
+    found = {*former}.difference(unproven) | {*former_isr, *former_elr, *former}.intersection(crashed)
+    return tuple([replica for replica in replicas if replica in found and replica not in isr and replica not in elr])
+
+
 def last_known_after(
     former: Ids, former_leader: int, former_isr: Ids, former_elr: Ids, *, leader: int, isr: Ids, replicas: Ids
 ) -> Ids:

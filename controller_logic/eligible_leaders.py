@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.commit_alike import Alike
+from controller_logic.commit_reports import commit_min_isr_read
 from controller_logic.feature_checks import unsupported_level
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
@@ -57,7 +58,7 @@ def forget_all(batch: Batch) -> None:
     for topic in batch.state.topics():
         if not topic.is_deleting:
             for partition in topic.partitions:
-                if partition.has_eligible:
+                if partition.has_eligible or partition.former_members:
                     commit_partition(batch, topic, partition, _forgotten(partition), Reason.CONFIG_CHANGED)
 
 
@@ -69,32 +70,53 @@ def _forgotten(partition: Partition) -> PartitionChange:
     return PartitionChange(isr=isr)
 
 
-def judge_again(batch: Batch, topic: WorkingTopic) -> None:
-    """Find out who is eligible under another min.insync.replicas."""
+def judge_again(batch: Batch, topic: WorkingTopic, former_min_isr: int) -> None:
+    """Find out who is eligible under another min.insync.replicas.
+
+    A leader of Kafka may not have read a greater one yet, and commit alone when it asks for a smaller ISR. So a replica
+    that leaves at its request is eligible only if the ISR is too small by the former value too.
+    """
     if batch.state.has_eligible_leaders and not topic.is_deleting:
         for partition in topic.partitions:
-            if partition.elr:
+            leader = batch.state.brokers.get(partition.leader)
+            least = min(partition.min_isr_read or former_min_isr, former_min_isr)
+            if leader is not None and leader.is_kraft and least < topic.min_isr and least != partition.min_isr_read:
+                partition = commit_min_isr_read(topic, partition, least)
+            if partition.elr or partition.former_members:
                 commit_partition(batch, topic, partition, PartitionChange(), Reason.CONFIG_CHANGED)
 
 
-def take_out_all(batch: Batch, broker: int, reason: Reason) -> None:
-    """Take the replicas on a broker that is not live out of the eligible ones: their logs may have lost their ends."""
+def take_out_all(batch: Batch, broker: int, reason: Reason, *, has_former_logs: bool = False) -> None:
+    """Take the replicas on a broker that is not live out of the eligible ones: their logs may have lost their ends.
+
+    They have lost no more than that if the broker ``has_former_logs``.
+    """
     if not batch.state.has_eligible_leaders:
         return
     alike = Alike(batch, take_out, (broker,))
     for topic in batch.state.topics():
         if not topic.is_deleting:
             for partition in topic.partitions.on({broker}):
-                if broker in (*partition.isr, *partition.elr):
-                    alike.commit(topic, partition, broker, reason, asked=reason)
+                if broker in (*partition.isr, *partition.elr, *partition.former_members):
+                    asked = (reason, has_former_logs)
+                    alike.commit(topic, partition, broker, reason, has_former_logs, asked=asked)
 
 
-def take_out(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int, reason: Reason) -> None:
+def take_out(
+    batch: Batch,
+    topic: WorkingTopic,
+    partition: Partition,
+    broker: int,
+    reason: Reason,
+    has_former_log: bool = False,
+) -> None:
     """Take one replica out of the eligible ones, and out of an ISR that waits for it.
 
     The last member of such an ISR is remembered as the last known leader.
     """
-    if batch.state.has_eligible_leaders and broker in (*partition.isr, *partition.elr):
+    known = (*partition.isr, *partition.elr, *partition.former_members)
+    if batch.state.has_eligible_leaders and broker in known:
         isr = tuple([member for member in partition.isr if member != broker])
-        change = PartitionChange(isr=isr, unproven=frozenset({broker}))
+        gone = frozenset({broker})
+        change = PartitionChange(isr=isr, unproven=gone, crashed=gone if has_former_log else frozenset())
         commit_partition(batch, topic, partition, change, reason)

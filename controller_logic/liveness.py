@@ -15,8 +15,8 @@ Registering again in the same incarnation amends the registration and changes no
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from controller_logic import eligible_leaders, fencing, gateways, log_directories
-from controller_logic.availability import broker_started, broker_unregistered, brokers_failed
+from controller_logic import eligible_leaders, fencing, gateways, log_directories, replica_log, unclean_recovery
+from controller_logic.availability import broker_started, broker_unregistered, brokers_failed, elect_leader
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_gateway
 from controller_logic.registration import refusal_of
@@ -71,12 +71,13 @@ def register(batch: Batch, event: BrokerRegister) -> None:
     )
     commit_broker(batch, broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
-    is_whole = has_whole_logs(event, former)
+    is_whole, is_former = has_whole_logs(event, former), replica_log.has_former_logs(batch, event, former)
     if former is not None and former.is_live:
-        brokers_failed(batch, frozenset({event.broker}), have_whole_logs=is_whole)
+        gone = frozenset({event.broker})
+        brokers_failed(batch, gone, have_whole_logs=is_whole, have_former_logs=is_former and not is_whole)
     elif not is_whole:
         reason = Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED
-        eligible_leaders.take_out_all(batch, event.broker, reason)
+        eligible_leaders.take_out_all(batch, event.broker, reason, has_former_logs=is_former)
     forget_log_ends(batch, event.broker)
     log_directories.registered(batch, former, broker)
 
@@ -198,6 +199,7 @@ def unregister(batch: Batch, event: BrokerUnregister) -> None:
     broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
         return
+    waiting = unclean_recovery.waiting_now(batch)
     commit_broker(batch, replace(broker, state=BrokerState.unregistered), Reason.BROKER_UNREGISTERED)
     batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if broker.is_live:
@@ -206,6 +208,9 @@ def unregister(batch: Batch, event: BrokerUnregister) -> None:
         eligible_leaders.take_out_all(batch, broker.broker, Reason.BROKER_UNREGISTERED)
     log_directories.unregistered(batch, broker)
     broker_unregistered(batch, broker.broker)
+    # It is not waited for any more.
+    for topic, partition in waiting:
+        elect_leader(batch, topic, topic.partitions[partition.partition])
 
 
 def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:

@@ -23,7 +23,13 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from controller_logic import eligible_leaders, fencing, lost_logs, partition_machine
-from controller_logic.availability import election_reason, failure_reason, replicas_failed, without_leader_reason
+from controller_logic.availability import (
+    elected,
+    election_reason,
+    failure_reason,
+    replicas_failed,
+    without_leader_reason,
+)
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.commit_cluster import commit_broker
@@ -198,11 +204,8 @@ def _assign(batch: Batch, topic: WorkingTopic, partition: Partition, broker: Bro
         states = states_with_online(partition, broker.broker)
         change = PartitionChange(replica_states=states)
         if partition.leader == NO_LEADER:
-            online = online_replicas(partition.replicas, states, batch.state.active)
-            elected = partition_machine.elected_online(
-                partition, online, unclean_allowed=topic.unclean_allowed, states=states
-            )
-            change = elected or change
+            election = elected(batch, topic, partition, states)
+            change = election or change
             reason = without_leader_reason(partition, broker.broker, reason)
-            reason = reason if elected is None else election_reason(partition, elected)
+            reason = reason if election is None else election_reason(partition, election)
     commit_partition(batch, topic, partition, replace(change, directories=directories), reason)

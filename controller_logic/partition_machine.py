@@ -39,26 +39,35 @@ def led_by(elected: Elected, states: ReplicaStates | None = None) -> PartitionCh
 
 
 def elected_online(
-    partition: Partition, online: tuple[int, ...], *, unclean_allowed: bool, states: ReplicaStates | None = None
+    partition: Partition,
+    online: tuple[int, ...],
+    *,
+    unclean_allowed: bool,
+    by_logs: bool = False,
+    states: ReplicaStates | None = None,
 ) -> PartitionChange | None:
     """Bring a partition without a leader online, if a replica may lead it."""
-    elected = elected_from(partition, partition.isr, online, unclean_allowed=unclean_allowed)
+    elected = elected_from(partition, partition.isr, online, unclean_allowed=unclean_allowed, by_logs=by_logs)
     return None if elected is None else led_by(elected, states)
 
 
 def elected_from(
-    partition: Partition, isr: tuple[int, ...], online: tuple[int, ...], *, unclean_allowed: bool
+    partition: Partition, isr: tuple[int, ...], online: tuple[int, ...], *, unclean_allowed: bool, by_logs: bool = False
 ) -> Elected | None:
-    """Elect a leader of a partition that has none, or will have none, from an ISR and what else is known."""
+    """Elect a leader of a partition that has none, or will have none, from an ISR and what else is known.
+
+    ``by_logs`` leaves every unclean election, also that of the last known leader, to ``unclean_recovery``.
+    """
     if partition.leader_epoch == NO_EPOCH:
         return elect_first(online)
     lost = partition.lost_logs
+    last_known = () if by_logs else tuple([replica for replica in partition.last_known_elr if replica not in lost])
     return elect_offline(
         tuple([member for member in isr if member not in lost]) if lost else isr,
         with_logs_first(partition, online),
         elr=partition.elr,
-        last_known=tuple([replica for replica in partition.last_known_elr if replica not in lost]),
-        unclean_allowed=unclean_allowed,
+        last_known=last_known,
+        unclean_allowed=unclean_allowed and not by_logs,
     )
 
 

@@ -52,7 +52,7 @@ def target_of(partition: Partition) -> Ids:
 
 
 def change_to_begin(
-    partition: Partition, target: Ids, brokers: BrokerSets, *, unclean_allowed: bool
+    partition: Partition, target: Ids, brokers: BrokerSets, *, unclean_allowed: bool, by_logs: bool = False
 ) -> PartitionChange | None:
     """Return the change that begins to move a partition to ``target``, in place of any reassignment under way.
 
@@ -82,11 +82,17 @@ def change_to_begin(
         + _removed(partition, dropped, brokers),
     )
     online = online_replicas(replicas, states, brokers.active)
-    return _led(partition, change, dropped, online, unclean_allowed=unclean_allowed)
+    return _led(partition, change, dropped, online, unclean_allowed=unclean_allowed, by_logs=by_logs)
 
 
 def _led(
-    partition: Partition, change: PartitionChange, dropped: Ids, online: Ids, *, unclean_allowed: bool
+    partition: Partition,
+    change: PartitionChange,
+    dropped: Ids,
+    online: Ids,
+    *,
+    unclean_allowed: bool,
+    by_logs: bool,
 ) -> PartitionChange | None:
     """Add an election to ``change`` if the leader is dropped or there is none."""
     if partition.leader != NO_LEADER and partition.leader not in dropped:
@@ -97,7 +103,7 @@ def _led(
         elr=_without(partition.elr, dropped),
         last_known_elr=_without(partition.last_known_elr, dropped),
     )
-    elected = elected_from(left, isr, online, unclean_allowed=unclean_allowed)
+    elected = elected_from(left, isr, online, unclean_allowed=unclean_allowed, by_logs=by_logs)
     if elected is not None:
         won = led_by(elected)
         recovery = won.leader_recovery_state

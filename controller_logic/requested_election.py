@@ -1,6 +1,6 @@
 """Run the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
 
-from controller_logic import partition_machine
+from controller_logic import partition_machine, unclean_recovery
 from controller_logic.availability import election_reason
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
@@ -65,7 +65,8 @@ def _elect_named(batch: Batch, named: TopicPartition, election_type: str) -> Ref
 def _elect(batch: Batch, topic: WorkingTopic, partition: Partition, election_type: str) -> Refusal | None:
     """Elect in one partition; return the refusal if that is not possible."""
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
-    change = _preferred(partition, online) if election_type == "preferred" else _unclean(partition, online)
+    is_preferred = election_type == "preferred"
+    change = _preferred(partition, online) if is_preferred else _unclean(batch, topic, partition, online)
     if isinstance(change, Refusal):
         return change
     reason = Reason.PREFERRED_ELECTION if election_type == "preferred" else election_reason(partition, change)
@@ -83,8 +84,12 @@ def _preferred(partition: Partition, online: tuple[int, ...]) -> PartitionChange
     return partition_machine.led_by(elected)
 
 
-def _unclean(partition: Partition, online: tuple[int, ...]) -> PartitionChange | Refusal:
+def _unclean(
+    batch: Batch, topic: WorkingTopic, partition: Partition, online: tuple[int, ...]
+) -> PartitionChange | Refusal:
+    """Elect whatever the settings allow; with a recovery strategy, by logs if any are known."""
     if partition.leader != NO_LEADER:
         return Refusal(_NOT_NEEDED, f"broker {partition.leader} leads")
-    change = partition_machine.elected_online(partition, online, unclean_allowed=True)
+    change = unclean_recovery.asked_for(batch, topic, partition, online)
+    change = change or partition_machine.elected_online(partition, online, unclean_allowed=True)
     return change or Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", "no replica is online")

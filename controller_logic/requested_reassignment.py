@@ -28,7 +28,13 @@ def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
 
 def _move(batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tuple[int, ...] | None) -> Refusal | None:
     target = origin_of(partition) if replicas is None else replicas
-    change = change_to_begin(partition, target, batch.state.broker_sets, unclean_allowed=topic.unclean_allowed)
+    change = change_to_begin(
+        partition,
+        target,
+        batch.state.broker_sets,
+        unclean_allowed=topic.unclean_allowed,
+        by_logs=topic.recovery is not None,
+    )
     if change is not None:
         reason = Reason.ELIGIBLE_ELECTION if change.eligible else Reason.REASSIGNMENT
         after = commit_partition(batch, topic, partition, change, reason)

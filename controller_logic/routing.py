@@ -15,6 +15,7 @@ from state.events import (
     Logged,
     Malformed,
     Progress,
+    ReplicaLog,
     ReplicaReport,
 )
 from state.ids import shard_of
@@ -26,6 +27,7 @@ TOPIC_EVENTS = (
     AlterIsr,
     IsrWritten,
     ReplicaReport,
+    ReplicaLog,
     CreateTopic,
     DeleteTopic,
     CreatePartitions,

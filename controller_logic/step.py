@@ -22,6 +22,7 @@ from controller_logic import (
     log_end_report,
     observation,
     producer_ids,
+    replica_log,
     report,
     requested_election,
     requested_reassignment,
@@ -68,6 +69,7 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.LogEndOffsets: log_end_report.log_end_offsets,
     e.ReplicaReport: report.replica_report,
     e.ReplicaReports: report.replica_reports,
+    e.ReplicaLog: replica_log.replica_log,
     e.AllocateProducerIds: producer_ids.allocate,
     e.AssignReplicasToDirs: log_directories.assign_replicas_to_dirs,
     # What admins ask

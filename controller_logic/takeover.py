@@ -1,19 +1,32 @@
 """Begin a controller epoch (``KafkaController.onControllerFailover``)."""
 
-from controller_logic import balance, clock, deletion, eligible_leaders, gateways, removal, sessions
+import msgspec
+
+from controller_logic import (
+    balance,
+    clock,
+    deletion,
+    eligible_leaders,
+    gateways,
+    removal,
+    sessions,
+    unclean_recovery,
+)
 from controller_logic.batch import Batch
 from controller_logic.commit import recheck_reassignment
 from controller_logic.commit_cluster import commit_claim, commit_settings
 from controller_logic.config import change_settings, text_of
 from state.decisions import StopReplica
 from state.events import ControllerStarted
-from state.features import ELIGIBLE_VERSION
-from state.policy import NAMES, complaint_about
+from state.features import ELIGIBLE_LEVEL, ELIGIBLE_VERSION
+from state.policy import NAMES, RECOVERY_STRATEGY, RECOVERY_TIMEOUT, Policy, complaint_about
 from state.policy_fit import TICK_INTERVAL
 from state.reason import Reason
 
 # An interval with more digits is longer than any session.
 TICK_DIGITS = 16
+_SINCE_LEVEL_2 = (ELIGIBLE_VERSION, RECOVERY_STRATEGY, RECOVERY_TIMEOUT)
+_DEFAULTS = {key: str(value) for key, value in msgspec.to_builtins(Policy()).items()}
 
 
 def _resume(batch: Batch) -> None:
@@ -41,9 +54,10 @@ def _given(event: ControllerStarted) -> dict[str, str]:
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None}
     tick = given.get(TICK_INTERVAL, "")
     has_tick = tick.isascii() and tick.isdecimal() and len(tick) <= TICK_DIGITS
-    if given.get(ELIGIBLE_VERSION) == "0":
-        # As the default, which a former release does not know.
-        del given[ELIGIBLE_VERSION]
+    for key in _SINCE_LEVEL_2:
+        if given.get(key) == _DEFAULTS[key]:
+            # A former release does not know it.
+            del given[key]
     return {key: value for key, value in given.items() if key in NAMES or (key == TICK_INTERVAL and has_tick)}
 
 
@@ -71,9 +85,15 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
         _begin_clock(batch, event)
     given = _given(event)
     complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
-    if ELIGIBLE_VERSION not in complaints and (complaint := eligible_leaders.complaint_about(batch, given)) is not None:
-        complaints[ELIGIBLE_VERSION] = complaint
+    for key, check in (
+        (ELIGIBLE_VERSION, eligible_leaders.complaint_about),
+        (RECOVERY_STRATEGY, unclean_recovery.complaint_about),
+    ):
+        if key not in complaints and (complaint := check(batch, given)) is not None:
+            complaints[key] = complaint
+    is_known = batch.state.level >= ELIGIBLE_LEVEL
     settings = {key: value for key, value in given.items() if key not in complaints}
+    settings = {key: value for key, value in settings.items() if is_known or key != RECOVERY_TIMEOUT}
     if complaints:
         fields = ", ".join(f"settings.{key}" for key in complaints)
         batch.recorder.reject(fields, "; ".join(complaints.values()), Reason.MALFORMED)

@@ -1,6 +1,6 @@
 """The work that is due when time has passed."""
 
-from controller_logic import balance, deletion, gateways, liveness, no_op, watermark
+from controller_logic import balance, deletion, gateways, liveness, no_op, replica_log, watermark
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_expired
 from state.entity import TOKEN, TOKEN_EXPIRY
@@ -8,14 +8,15 @@ from state.events import Tick
 
 
 def tick(batch: Batch, _event: Tick) -> None:
-    """Check the leading gateway, sessions, deletions, watermarks, balance, tokens and the idle log, in this order.
+    """Check the leading gateway, sessions, deletions, waits for logs, watermarks, balance, tokens and the idle log.
 
-    A tick that fences a broker begins no deletion, because one event may change a partition only once. A deletion that
-    is due begins at the next tick.
+    A tick that fences a broker begins no deletion and ends no wait for logs, because one event may change a partition
+    only once. What is due follows at the next tick.
     """
     gateways.watch_leader(batch)
     if not liveness.expire_sessions(batch):
         deletion.begin_waiting(batch)
+        replica_log.recover(batch)
     watermark.advance_watermarks(batch)
     balance.check_balance(batch)
     _remove_expired_tokens(batch)

@@ -86,7 +86,7 @@ def _add_partition(batch: Batch, topic: WorkingTopic, before: Partition, reason:
 
 def complaint_about_creation(batch: Batch, name: str, config: dict[str, str]) -> Refusal | None:
     """Return why a topic of this name with these settings cannot be created; None if it can."""
-    complaint = complaint_about_topic_config(config) or complaint_about_size({}, config)
+    complaint = complaint_about_topic_config(batch, config) or complaint_about_size({}, config)
     return _complaint_about_name(batch, name) or _invalid_config(complaint)
 
 

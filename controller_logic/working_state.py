@@ -59,12 +59,13 @@ class WorkingState:
         self.next_producer_id = cluster.next_producer_id
         self.acls = cluster.acls
         self.entities = cluster.entities
-        self.level, self.engine_level = cluster.level, cluster.engine_level
-        self.shadow = cluster.shadow
+        self.level, self.engine_level, self.shadow = cluster.level, cluster.engine_level, cluster.shadow
         # By topic: the partitions whose high watermark is derived at the next tick.
         self.watermarks_due: defaultdict[str, set[int]] = defaultdict(set)
         for name, number in cluster.watermarks_due:
             self.watermarks_due[name].add(number)
+        # By topic and partition: until when it waits for the logs of crashed members.
+        self.recoveries_due = {(name, number): due_ms for name, number, due_ms in cluster.recoveries_due}
         # Topics whose deletion waited for a reassignment, which has ended.
         self.deletions_due = set(cluster.deletions_due)
         self.totals = RunningTotals(cluster.totals, cluster.backlog)
@@ -208,6 +209,7 @@ class WorkingState:
         """Forget a topic and everything that is due for it, so that a new topic of its name inherits nothing."""
         name = topic.topic
         self.watermarks_due.pop(name, None)
+        self.recoveries_due = {place: due_ms for place, due_ms in self.recoveries_due.items() if place[0] != name}
         self._open[name] = None
         self._removed.add(name)
         self._twins[without_collisions(name)] = None
@@ -241,6 +243,7 @@ class WorkingState:
             level=self.level,
             engine_level=self.engine_level,
             shadow=self.shadow,
+            recoveries_due=tuple(sorted([(*place, due_ms) for place, due_ms in self.recoveries_due.items()])),
             backlog=self.totals.backlog(),
             totals=self.totals.totals(),
         )

@@ -23,6 +23,7 @@ class WorkingTopic:
         "differs",
         "min_isr",
         "partitions",
+        "recovery",
         "state",
         "topic",
         "topic_id",
@@ -46,7 +47,10 @@ class WorkingTopic:
         """Read the settings that rules need for a topic: its own first, then the cluster's."""
         policy = for_topic(policy, self.config)
         self.min_isr = policy.min_insync_replicas
-        self.unclean_allowed = policy.unclean_leader_election_enable
+        strategy = policy.unclean_recovery_strategy
+        # What decides in place of ``unclean_allowed`` once no replica is in sync or eligible.
+        self.recovery = strategy if strategy and policy.eligible_leader_replicas_version else None
+        self.unclean_allowed = policy.unclean_leader_election_enable and self.recovery is None
 
     @property
     def is_deleting(self) -> bool:

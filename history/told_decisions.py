@@ -1,6 +1,6 @@
 """Decisions about a partition in sentences: what changed, by which rule, who was passed over, what was refused."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import UNSET
 
@@ -24,6 +24,10 @@ RULES: dict[Reason, str] = {
     "record leads",
     _R.UNCLEAN_ELECTION: "if no replica in the ISR is online, and unclean elections are allowed, the first replica "
     "that is online leads",
+    _R.LOG_COMPLETE: "a crash only shortens a log, so a replica that had every committed record is eligible again if "
+    "its log still reaches the high watermark, and the ISR has been too small to commit since",
+    _R.LOG_ELECTION: "if no replica is in the ISR or eligible, unclean.recovery.strategy elects the log that ends in "
+    "the latest leader epoch, and of these the longest",
     _R.PREFERRED_ELECTION: "a preferred election takes the first assigned replica, if it is in sync and online",
     _R.LEADER_BALANCE: "a broker that leads too few of its preferred partitions gets them back",
     _R.REASSIGNMENT: "a move adds replicas, waits until they are in sync, and then removes others",
@@ -68,6 +72,7 @@ _ELECTED = {
     _R.LEADER_RETURNED,
     _R.ELIGIBLE_ELECTION,
     _R.UNCLEAN_ELECTION,
+    _R.LOG_ELECTION,
     _R.PREFERRED_ELECTION,
     _R.LEADER_BALANCE,
 }
@@ -189,6 +194,13 @@ def _election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Iterator[
         if passed_over:
             yield "So no replica could lead."
         return
+    if after.compared_logs:
+        yield f"Logs compared: {_logs(after.compared_logs)}."
+        yield (
+            f"That of broker {after.leader} is the most complete: the election was unclean, and committed records may "
+            "be lost."
+        )
+        return
     if after.unclean:
         has_log = passed_over.get(after.leader) != Obstacle.LOG_LEFT_BEHIND
         last = () if before is None else before.last_known_elr or ()
@@ -200,6 +212,12 @@ def _election(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Iterator[
     later = after.replicas[after.replicas.index(after.leader) + 1 :]
     if later:
         yield f"{brokers(later, capital=True)} came later in the assignment."
+
+
+def _logs(compared: Mapping[int, tuple[int, int]]) -> str:
+    """Tell where logs end, the most complete first."""
+    ranked = sorted(compared.items(), key=lambda one: (one[1], -one[0]), reverse=True)
+    return "; ".join(f"broker {broker}'s ends at {end} in leader epoch {epoch}" for broker, (epoch, end) in ranked)
 
 
 def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> Iterator[str]:

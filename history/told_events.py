@@ -72,6 +72,11 @@ def _of_replicas(event: Told) -> str | None:
             epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch >= 0 else ""
             replica = f"{event.topic}-{event.partition}"
             return f"Broker {event.broker} reported its replica of {replica} as {event.outcome}{error}{epoch}."
+        case e.ReplicaLog():
+            ends = f"ends at {event.log_end_offset}, last written in leader epoch {event.last_written_epoch}"
+            if event.log_end_offset == 0:
+                ends = "is empty"
+            return f"Broker {event.broker} reported that its log of {event.topic}-{event.partition} {ends}."
         case e.ReplicaReports():
             return f"Broker {event.broker} reported on {event.rows} of its replicas: {_outcomes(event)}."
     return None

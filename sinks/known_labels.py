@@ -9,6 +9,8 @@ _BY_KIND: dict[str, tuple[R, ...]] = {
         *(
             R.ELIGIBLE_ELECTION,
             R.UNCLEAN_ELECTION,
+            R.LOG_ELECTION,
+            R.LOG_COMPLETE,
             R.PREFERRED_ELECTION,
             R.LEADER_BALANCE,
             R.LEADER_RECOVERED,

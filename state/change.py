@@ -4,7 +4,7 @@ from collections.abc import Set
 
 import msgspec
 
-from state.partition import LeaderRecoveryState, PartitionState, RemovedReplica, ReplicaState
+from state.partition import LeaderRecoveryState, PartitionState, RemovedReplica, ReplicaState, ReportedLog
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -26,11 +26,18 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lost_logs: tuple[int, ...] | None = None
     # In the order of ``replicas`` after the change, each an id or ``directories.NO_DIRECTORY``.
     directories: tuple[str, ...] | None = None
-    # ``commit`` sets these two, from the whole change.
+    # ``commit`` sets these three, from the whole change.
     elr: tuple[int, ...] | None = None
     last_known_elr: tuple[int, ...] | None = None
+    former_members: tuple[int, ...] | None = None
     # The replicas whose log may have lost committed records.
     unproven: Set[int] = frozenset()
+    # Those of them whose log can only be shorter than it was, because it is the one that a crashed process left.
+    crashed: Set[int] = frozenset()
+    # The former members whose log has proved to have every committed record.
+    proven: Set[int] = frozenset()
+    # The logs that the election compared.
+    compared: tuple[ReportedLog, ...] = ()
     # Set by the election itself: whether committed records may be lost.
     unclean: bool = False
     # Set by the election itself: whether the leader was outside the ISR, and has every committed record.

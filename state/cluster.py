@@ -112,6 +112,9 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     engine_level: int = FIRST_LEVEL
     # What is observed, if nothing is led. From level 2 on.
     shadow: Shadow | None = None
+    # This shard's partitions that wait for the logs of crashed members, as (topic, partition, until when). From level 2
+    # on.
+    recoveries_due: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def policy(self) -> Policy:

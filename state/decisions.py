@@ -40,6 +40,8 @@ class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc
     # The eligible leader replicas, and the last known leader. Set if either is not empty.
     elr: tuple[int, ...] | UnsetType = UNSET
     last_known_elr: tuple[int, ...] | UnsetType = UNSET
+    # The last written epoch and the end of each log, if the leader was elected for having the most complete one.
+    compared_logs: dict[int, tuple[int, int]] | UnsetType = UNSET
 
 
 _RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
@@ -188,7 +190,6 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
     producer_id_start: int | UnsetType = UNSET
     producer_id_len: int | UnsetType = UNSET
     quorum_epoch: int | UnsetType = UNSET
-    # How many results did not fit.
     results_left_out: int | UnsetType = UNSET
     # Answers delete_acls: the deleted ACLs.
     acls: tuple[Acl, ...] | UnsetType = UNSET
@@ -230,7 +231,6 @@ class QuorumDecision(Decision, frozen=True, kw_only=True, tag="quorum"):
     """Which gateway leads the metadata quorum."""
 
     voter: int
-    # Identifies the run of the leading gateway.
     incarnation: str
     # The gateways that brokers know, in rising order.
     voters: tuple[int, ...]

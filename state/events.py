@@ -43,6 +43,7 @@ from state.limits import (
 from state.observed_events import Observed as Observed
 from state.topic_events import AlterIsrs as AlterIsrs
 from state.topic_events import LogEndOffsets as LogEndOffsets
+from state.topic_events import ReplicaLog as ReplicaLog
 from state.topic_events import ReplicaReport as ReplicaReport
 from state.topic_events import ReplicaReports as ReplicaReports
 from state.written_events import IsrWritten as IsrWritten
@@ -213,6 +214,7 @@ AnyEvent = (
     | ReplicaReports
     | RaiseLevel
     | Observed
+    | ReplicaLog
 )
 
 # The events that only the engine may publish.

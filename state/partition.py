@@ -77,6 +77,17 @@ class ReplicaLag(msgspec.Struct, frozen=True, array_like=True, gc=False):
     leader_end_offset: int = UNKNOWN_OFFSET
 
 
+class ReportedLog(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A replica's log while it followed no leader, as its broker reported it."""
+
+    broker: int
+    # The report counts only while the broker is registered in this epoch.
+    broker_epoch: int
+    # The leader epoch of its last record; NO_EPOCH if it has none.
+    last_written_epoch: int
+    log_end_offset: int
+
+
 class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One partition. ``state.invariants`` checks what must hold between its fields."""
 
@@ -129,6 +140,14 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     elr: tuple[int, ...] = ()
     # The last leader, or the last ISR member; at most one, and none while there is a leader.
     last_known_elr: tuple[int, ...] = ()
+    # Replicas that were in the ISR or eligible until their brokers crashed. Nothing was committed since, so one whose
+    # log still reaches the high watermark has every committed record. Disjoint from isr and elr.
+    former_members: tuple[int, ...] = ()
+    # What an election by logs compares. leader ≠ NO_LEADER ⟹ none, because a follower's log changes.
+    reported_logs: tuple[ReportedLog, ...] = ()
+    # The least min.insync.replicas that a leader of Kafka may still commit by; 0: the one in force. A leader has read
+    # what was set before its leader epoch.
+    min_isr_read: int = 0
 
     @property
     def is_reassigning(self) -> bool:
@@ -146,6 +165,11 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def has_eligible(self) -> bool:
         """Whether it has eligible leader replicas, or a last known leader (KIP-966)."""
         return bool(self.elr or self.last_known_elr)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether it has any of the fields from ``elr`` on."""
+        return self.has_eligible or bool(self.former_members or self.reported_logs or self.min_isr_read)
 
     def required_isr(self, min_isr: int) -> int:
         """Return how many in-sync replicas a write with acks=all needs: min.insync.replicas, at most all replicas."""

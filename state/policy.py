@@ -2,12 +2,13 @@
 
 import difflib
 from collections.abc import Collection, Mapping
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from state.setting_text import plainly_written, switch, whole_number
+from state.setting_text import plainly_written, switch, trimmed, whole_number
 
 Millis = Annotated[int, Meta(ge=1, le=2**53)]
 Grace = Annotated[int, Meta(ge=-1, le=2**53)]
@@ -17,6 +18,19 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Percentage = Annotated[int, Meta(ge=0, le=100)]
 # Off or on.
 FeatureLevel = Annotated[int, Meta(ge=0, le=1)]
+
+
+class UncleanRecovery(StrEnum):
+    """What becomes of a partition of which no replica is in sync or eligible (KIP-966)."""
+
+    # As unclean.leader.election.enable says, and the last known leader whatever it says.
+    Unset = ""
+    # An operator decides.
+    NoElection = "None"
+    # Of all crashed members, the one with the most complete log leads.
+    Balanced = "Balanced"
+    # The first log that is there leads.
+    Aggressive = "Aggressive"
 
 
 class Policy(
@@ -41,6 +55,8 @@ class Policy(
     event_time_ahead_max_ms: Millis = 60_000
     metadata_max_idle_interval_ms: Interval = 5_000
     eligible_leader_replicas_version: FeatureLevel = 0
+    unclean_recovery_strategy: UncleanRecovery = UncleanRecovery.Unset
+    unclean_recovery_timeout_ms: Millis = 300_000
 
     def overlaid(self, config: dict[str, str]) -> "Policy":
         """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.
@@ -51,14 +67,18 @@ class Policy(
         return policy_of(msgspec.to_builtins(self) | known) if known else self
 
 
-TOPIC_NAMES = ("min.insync.replicas", "unclean.leader.election.enable")
+RECOVERY_STRATEGY, RECOVERY_TIMEOUT = "unclean.recovery.strategy", "unclean.recovery.timeout.ms"
+# Brokers act on the first two themselves.
+BROKER_NAMES = ("min.insync.replicas", "unclean.leader.election.enable")
+TOPIC_NAMES = (*BROKER_NAMES, RECOVERY_STRATEGY)
 NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy))
 _SWITCHES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy) if field.type is bool)
+_CHOICES = {RECOVERY_STRATEGY: [str(one) for one in UncleanRecovery]}
 # By name: the least and the greatest value of a number.
 _LIMITS = {
     field.encode_name: (field.type.__metadata__[0].ge, field.type.__metadata__[0].le)
     for field in msgspec.structs.fields(Policy)
-    if field.encode_name not in _SWITCHES
+    if field.encode_name not in _SWITCHES and field.encode_name not in _CHOICES
 }
 # To difflib, controller.quorum.election.timeout.ms, which is Kafka's, is 0.87 like controller.quorum.fetch.timeout.ms.
 _ALMOST = 0.92
@@ -99,6 +119,10 @@ def complaint_about(key: str, value: str) -> str | None:
     """
     if key in _SWITCHES:
         return None if switch(value) is not None else f"{key} is {value!r:.40}: expected true or false"
+    if key in _CHOICES:
+        named = [one for one in _CHOICES[key] if one]
+        is_known = trimmed(value) in _CHOICES[key]
+        return None if is_known else f"{key} is {value!r:.40}: expected one of {', '.join(named)}"
     if key not in _LIMITS:
         return None
     low, high = _LIMITS[key]

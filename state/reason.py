@@ -50,6 +50,10 @@ class Reason(StrEnum):
     LOG_LEFT_BEHIND = "LOG_LEFT_BEHIND"
     # No in-sync replica was left, so one outside the ISR leads that has every committed record.
     ELIGIBLE_ELECTION = "ELIGIBLE_ELECTION"
+    # A broker crashed, and the log of its replica has proved to have every committed record all the same.
+    LOG_COMPLETE = "LOG_COMPLETE"
+    # No in-sync or eligible replica was left, so the one with the most complete log leads. Records may be lost.
+    LOG_ELECTION = "LOG_ELECTION"
     # No in-sync replica was left, so one that was not in sync leads. Records may be lost.
     UNCLEAN_ELECTION = "UNCLEAN_ELECTION"
     # An admin asked for the preferred leader.

@@ -120,6 +120,19 @@ class LogEndOffsets(OfTopics, frozen=True, kw_only=True, tag="log_end_offsets"):
     topics: Annotated[tuple[TopicLogEnds, ...], Meta(min_length=1, max_length=RESULTS_MAX)]
 
 
+class ReplicaLog(OfReplica, frozen=True, kw_only=True, tag="replica_log"):
+    """A broker reports the log of a replica that follows no leader: as the broker starts, and once none is left."""
+
+    broker_epoch: BrokerEpoch
+    # The leader epoch of the last record; -1 without a record.
+    last_written_epoch: Annotated[int, Meta(ge=-1, le=2**31 - 1)]
+    log_end_offset: Offset
+    # The greatest high watermark that the broker has stored.
+    high_watermark: Offset
+    # The log directory in which the log is.
+    directory: Text | None = None
+
+
 class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
     """A broker reports what became of a decision about one of its replicas."""
 

@@ -32,6 +32,7 @@ _ELECTIONS = frozenset(
         Reason.LEADER_FENCED,
         Reason.LEADER_RETURNED,
         Reason.UNCLEAN_ELECTION,
+        Reason.LOG_ELECTION,
         Reason.PREFERRED_ELECTION,
         Reason.LEADER_BALANCE,
     }

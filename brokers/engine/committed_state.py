@@ -16,12 +16,14 @@ from state.decisions import (
     ConfigDecision,
     EntityDecision,
     HighWatermark,
+    LevelDecision,
     ProducerIds,
     TopicDecision,
     broker_decision_of,
     leader_and_isr_of,
 )
 from state.ids import NO_EPOCH
+from state.level import FIRST_LEVEL
 from state.partition import Topic
 from state.reason import Reason
 
@@ -49,6 +51,8 @@ def decisions_of(image: Image) -> Iterator[AnyDecision]:
 
 
 def _of_cluster(cluster: Cluster, common: dict[str, Any]) -> Iterator[AnyDecision]:
+    if cluster.level > FIRST_LEVEL:
+        yield LevelDecision(**common, level=cluster.level)
     for broker in cluster.brokers.values():
         yield broker_decision_of(broker, broker.state.name, **common)
     in_force = cluster.in_force or UNSET

@@ -4,8 +4,17 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, HighWatermark, LeaderAndIsr, TopicDecision
+from state.decisions import (
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    LevelDecision,
+    TopicDecision,
+)
 from state.events import TopicPartition
+from state.level import FIRST_LEVEL
 from state.registration import Listener
 
 LIVE_STATES = frozenset({"active", "controlled_shutdown"})
@@ -19,6 +28,8 @@ class Metadata:
         self.topics: dict[str, TopicDecision] = {}
         self.partitions: dict[str, dict[int, LeaderAndIsr]] = {}
         self.controller_epoch = 0
+        # What the bus may carry (``state.level``).
+        self.level = FIRST_LEVEL
         self._names: dict[str, str] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._config: dict[str, str] = {}
@@ -35,6 +46,8 @@ class Metadata:
                 self._topic(decision)
             case BrokerDecision():
                 self._broker(decision)
+            case LevelDecision():
+                self.level = decision.level
             case ConfigDecision(entity="cluster"):
                 self._config = decision.config
             case ConfigDecision(entity="topic") if (topic := self.topics.get(decision.name or "")) is not None:

@@ -7,7 +7,7 @@ import msgspec
 from cli.errors import WrongUse
 from conf.layers import as_text
 from state.cluster import Cluster
-from state.policy import TOPIC_NAMES
+from state.policy import BROKER_NAMES
 
 # They cannot change while a broker runs.
 BROKER_FILE_SETTINGS = (
@@ -22,7 +22,7 @@ ZOOKEEPER_FILE_SETTINGS = (*BROKER_FILE_SETTINGS, "min.insync.replicas")
 
 def check_not_overruled(given: Mapping[str, str]) -> None:
     """Refuse settings of brokers that the engine decides by, and overrules in brokers' files. Raises ``WrongUse``."""
-    overruled = sorted(set(given) & set(TOPIC_NAMES))
+    overruled = sorted(set(given) & set(BROKER_NAMES))
     if overruled:
         lines = ", ".join(f"{name} = {given[name]}" for name in overruled)
         raise WrongUse(

@@ -21,7 +21,7 @@ _LANES_OF_KINDS = {"broker": BROKER, "violation": VIOLATION, "divergence": DIVER
 _ELECTIONS = frozenset(
     {
         *(Reason.LEADER_FENCED, Reason.LEADER_RETURNED, Reason.ELIGIBLE_ELECTION, Reason.UNCLEAN_ELECTION),
-        *(Reason.PREFERRED_ELECTION, Reason.LEADER_BALANCE, Reason.CONTROLLED_SHUTDOWN),
+        *(Reason.PREFERRED_ELECTION, Reason.LEADER_BALANCE, Reason.CONTROLLED_SHUTDOWN, Reason.LOG_ELECTION),
     }
 )
 _ISR_CHANGES = frozenset(

@@ -42,6 +42,7 @@ _ZSTD_OPTIONS: dict[int, int] = {
     zstd.CompressionParameter.checksum_flag: 1,
 }
 _BROKERS = Cluster.__struct_fields__.index("brokers")
+_FIELDS_AT_LEVEL_1 = Cluster.__struct_fields__.index("recoveries_due")
 _BROKER_FIELDS_AT_LEVEL_1 = Broker.__struct_fields__.index("level") + 1
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
@@ -62,7 +63,7 @@ def encode_cluster(cluster: Cluster) -> bytes:
 
 def _at_level_1(cluster: Cluster) -> list[object]:
     """Return a cluster's fields as level 1 has them. What a later level adds is at the end, and has its default."""
-    fields = list(astuple(cluster))
+    fields = list(astuple(cluster)[:_FIELDS_AT_LEVEL_1])
     brokers = {number: astuple(broker)[:_BROKER_FIELDS_AT_LEVEL_1] for number, broker in cluster.brokers.items()}
     fields[_BROKERS] = brokers
     return fields

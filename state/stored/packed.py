@@ -31,16 +31,16 @@ _one = msgspec.msgpack.Decoder(Partition).decode
 _many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
 
 
-# How a partition's array begins and ends if its last two fields are empty, and how it begins without them.
+# How a partition's array begins and ends if its last five fields are empty, and how it begins without them.
 _FIELDS = len(Partition.__struct_fields__)
-_HEADER, _EMPTY_END = b"\xdc" + _FIELDS.to_bytes(2), b"\x90\x90"
+_HEADER, _EMPTY_END = b"\xdc" + _FIELDS.to_bytes(2), b"\x90\x90\x90\x90\x00"
 _SHORT_HEADER = b"\xdc" + (_FIELDS - len(_EMPTY_END)).to_bytes(2)
 
 
 def _encode(partition: Partition) -> bytes:
     """Write a partition. Without eligible replicas it is as it was before level 2, and as most partitions are."""
     body = _encode_all(partition)
-    if partition.has_eligible:
+    if partition.has_more:
         return body
     return _SHORT_HEADER + body[len(_HEADER) : -len(_EMPTY_END)]
 

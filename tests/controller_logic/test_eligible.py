@@ -5,7 +5,7 @@ from itertools import chain, combinations
 
 import pytest
 
-from controller_logic.eligible import eligible_after, last_known_after
+from controller_logic.eligible import eligible_after, former_members_after, last_known_after
 
 Ids = tuple[int, ...]
 
@@ -23,6 +23,7 @@ class World:
         self.min_isr = draw.randint(1, 3)
         self.isr: Ids = self.replicas
         self.elr: Ids = ()
+        self.former: Ids = ()
         self.logs: dict[int, set[int]] = {replica: set() for replica in self.replicas}
         self.committed: set[int] = set()
         self.records = 0
@@ -62,6 +63,9 @@ class World:
         former = self.isr, self.elr
         given = {"replicas": replicas, "min_isr": self.min_isr, "unproven": unproven}
         self.elr = eligible_after(*former, isr, **given)
+        # A replica that is moved away and back has another log, and so has no crash behind it.
+        crashed = unproven if kind == "crash" else set()
+        self.former = former_members_after(self.former, *former, isr, self.elr, crashed=crashed, **given)
         # To apply it to the loss alone, and then to the election, gives the same.
         lost = tuple(member for member in isr if member in self.isr)
         between = eligible_after(*former, lost, **given)
@@ -80,6 +84,27 @@ def test_every_eligible_replica_has_every_committed_record(seed: int) -> None:
             assert world.logs[replica] >= world.committed
         if not (world.isr or world.elr):
             world = World(world.draw)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_former_member_whose_log_reaches_the_high_watermark_has_every_committed_record(seed: int) -> None:
+    world, proven, short = World(random.Random(seed)), 0, 0
+    for _ in range(2_000):
+        world.change()
+        if world.draw.random() < 0.7:
+            world.write()
+        complete = next((world.logs[replica] for replica in (*world.isr, *world.elr)), set())
+        end = max(world.committed, default=0)
+        high_watermark = len([record for record in complete if record <= end])
+        for replica in world.former if world.isr or world.elr else ():
+            if len(world.logs[replica]) >= high_watermark:
+                assert world.logs[replica] >= world.committed
+                proven += 1
+            else:
+                short += 1
+        if not (world.isr or world.elr):
+            world = World(world.draw)
+    assert proven > 20 < short
 
 
 def subsets(ids: Ids) -> list[Ids]:

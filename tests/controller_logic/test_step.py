@@ -35,6 +35,15 @@ MINIMAL: dict[str, dict[str, Any]] = {
         "isr": [1],
     },
     "log_end_offset": {"topic": "t", "partition": 0, "broker": 1, "leader_epoch": 0, "log_end_offset": 1},
+    "replica_log": {
+        "topic": "t",
+        "partition": 0,
+        "broker": 1,
+        "broker_epoch": 1,
+        "last_written_epoch": 0,
+        "log_end_offset": 1,
+        "high_watermark": 0,
+    },
     "replica_report": {
         "topic": "t",
         "partition": 0,

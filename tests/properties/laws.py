@@ -117,6 +117,10 @@ def check_eligible(partition: Partition) -> None:
     assert set(last) <= set(partition.replicas)
     assert len(last) <= 1
     assert not last or partition.leader == NO_LEADER
+    former = set(partition.former_members)
+    assert former <= set(partition.replicas) - {*partition.isr, *elr}
+    assert {log.broker for log in partition.reported_logs} <= set(partition.replicas)
+    assert not partition.reported_logs or partition.leader == NO_LEADER, "the log of who follows a leader changes"
 
 
 def check_deletion(state: State, topic: Topic) -> None:

@@ -27,6 +27,7 @@ from state.partition import (
     RemovedReplica,
     ReplicaLag,
     ReplicaState,
+    ReportedLog,
     Topic,
     TopicState,
 )
@@ -114,6 +115,9 @@ VALUES: dict[str, list[Any]] = {
     "directories": [("A", "")],
     "elr": [(1,), (2,), (1, 2)],
     "last_known_elr": [(1,), (2,)],
+    "former_members": [(1,), (2,)],
+    "reported_logs": [(ReportedLog(1, 1, 0, 5),)],
+    "min_isr_read": [1, 2],
 }
 
 

@@ -70,6 +70,8 @@ class Rendering:
             text = ", ".join(_changes(before, after)) or f"as before, leader {after.leader}, epoch {after.leader_epoch}"
         is_elected = after.leader not in (NO_LEADER, before.leader if before else NO_LEADER)
         election = (" unclean" if after.unclean else " clean") if is_elected else ""
+        logs = after.compared_logs or {}
+        election += "".join(f" {broker}:{epoch}@{end}" for broker, (epoch, end) in logs.items())
         line = f"{_name(after)} {text}   {after.reason}{election} to={listed(after.to)}"
         return [line, *complaints_about(before, after)]
 

@@ -10,6 +10,7 @@ from typing import Any
 from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
 from tests.scenarios.gateway_words import GATEWAY_WORDS
 from tests.scenarios.isr_words import isr_changes, isr_written
+from tests.scenarios.log_words import LOG_WORDS
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
@@ -18,14 +19,18 @@ Word = Callable[[Script, Command], None]
 
 
 def brokers(script: Script, command: Command) -> None:
-    """Start brokers, and before the first ones a controller: ``brokers 1 2 3 racks=a,b,a behind=gateway``."""
+    """Start brokers, and before the first ones a controller: ``brokers 1 2 3 racks=a,b,a behind=gateway``.
+
+    With ``log-dir=/d`` each of them has that directory.
+    """
     script.quiet = True
     if command.options.get("behind") == "gateway":
         script.kraft_brokers.update(map(int, command.arguments))
     script.claim_if_first()
     racks = command.options.get("racks", "").split(",")
     for place, broker in enumerate(map(int, command.arguments)):
-        register_broker(script, broker, rack=racks[place] if place < len(racks) and racks[place] else None)
+        dirs = {"log_dirs": command.options["log-dir"].split(",")} if "log-dir" in command.options else {}
+        register_broker(script, broker, rack=racks[place] if place < len(racks) and racks[place] else None, **dirs)
         beats(script, broker)
     script.introduced.append("brokers")
 
@@ -158,43 +163,6 @@ def isr_change(script: Script, command: Command) -> None:
     )
 
 
-def offsets(script: Script, command: Command) -> None:
-    """Report log ends, then tick: ``offsets t-0 1=10 2=7 epoch=stale``; with ``no-tick`` they wait for one.
-
-    ``broker-epoch=stale`` reports them under their brokers' previous epochs.
-    """
-    name, number = partition_of(command.arguments[0])
-    epoch = epoch_in(command.options.get("epoch"), script.partition(name, number).leader_epoch)
-    for broker, end in ((int(key), int(value)) for key, value in command.options.items() if key.isdecimal()):
-        script.ends.setdefault((name, number), {})[broker] = end
-        fields = {"broker": broker, "leader_epoch": epoch, "log_end_offset": end}
-        if "broker-epoch" in command.options:
-            fields["broker_epoch"] = script.broker_epoch(broker, command.options["broker-epoch"])
-        fields |= script.topic_fields(name, command.options.get("topic-id"))
-        script.write("log_end_offset", partition=number, **fields, **request_id_in(command))
-    if (name, number) not in script.charts:
-        script.charts.append((name, number))
-    if "no-tick" not in command.arguments:
-        script.pass_time(100)
-
-
-def report(script: Script, command: Command) -> None:
-    """Report outcomes for replicas: ``report t-0 1,2 deleted``, ``report t-0 3 error error=KAFKA_STORAGE_ERROR``."""
-    name, number = partition_of(command.arguments[0])
-    for broker in ids(command.arguments[1]):
-        script.write(
-            "replica_report",
-            **script.topic_fields(name, command.options.get("topic-id")),
-            partition=number,
-            broker=broker,
-            broker_epoch=script.broker_epoch(broker, command.options.get("epoch")),
-            leader_epoch=epoch_in(command.options.get("leader-epoch"), script.partition(name, number).leader_epoch),
-            outcome=command.arguments[2],
-            **({"error": command.options["error"]} if "error" in command.options else {}),
-            **request_id_in(command),
-        )
-
-
 def create_topic(script: Script, command: Command) -> None:
     """Create a topic: ``create-topic t partitions=2 factor=3``, or ``create-topic t 0=1,2,3 1=2,3,1``.
 
@@ -274,8 +242,7 @@ _ALL: tuple[Word, ...] = (
     isr_change,
     isr_changes,
     isr_written,
-    offsets,
-    report,
+    *LOG_WORDS,
     create_topic,
     delete_topic,
     create_partitions,

@@ -14,7 +14,7 @@ from brokers.mock.replicas import fetcher, isr
 from brokers.mock.replicas.partition import Partition, Role
 from brokers.mock.replicas.truncation import Truncation
 from controller_logic import isr as isr_rules
-from controller_logic import watermark
+from controller_logic import replica_log, watermark
 from state.partition import Partition as Record
 
 _may_join = isr.may_join
@@ -71,6 +71,33 @@ def _never(*_: Any) -> None:
     return None
 
 
+def _complete_by_its_own_word(batch: Any, partition: Record, event: Any) -> bool:
+    """Take a crashed replica in by the high watermark that its own broker had stored, which is older."""
+    return event.broker in partition.former_members and event.log_end_offset >= event.high_watermark
+
+
+def _complete_by_the_crash(batch: Any, partition: Record, event: Any) -> bool:
+    """Take a crashed replica in whatever it has left."""
+    return event.broker in partition.former_members
+
+
+def _complete_by_length(batch: Any, partition: Record, event: Any) -> bool:
+    """Take any replica in whose log is long enough."""
+    return event.broker not in partition.isr and event.log_end_offset >= partition.high_watermark
+
+
+# In histories with eligible replicas and crashes of machines.
+BUGS_OF_PROOFS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "a crashed replica is eligible by its own, older high watermark": lambda: patch.object(
+        replica_log, "is_complete", _complete_by_its_own_word
+    ),
+    "a crashed replica is eligible whatever is left of its log": lambda: patch.object(
+        replica_log, "is_complete", _complete_by_the_crash
+    ),
+    "a replica is eligible by the length of its log": lambda: patch.object(
+        replica_log, "is_complete", _complete_by_length
+    ),
+}
 BUGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "a member joins by the high watermark its leader heard of": lambda: patch.object(
         isr, "may_join", _joins_by_what_was_heard

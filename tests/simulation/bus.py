@@ -13,6 +13,7 @@ import msgspec
 
 from bus.interface import AFTER_ALL_OF, BusError, Claim, Decided, Entry, FencedError, Image, Page
 from state.events import ControllerStarted
+from state.level import NEWEST_LEVEL
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.network import BUS, Network
 from tests.simulation.virtual_loop import PROCESS
@@ -43,6 +44,7 @@ class SimulatedBus:
             controller_id=controller_id,
             controller_epoch=self.controller_epoch,
             settings=dict(settings),
+            level=NEWEST_LEVEL,
         )
         seq = self.publish([msgspec.json.encode(started)], is_claim=True)
         return Claim(self.controller_epoch, seq, self._clocks.now_ms(BUS))

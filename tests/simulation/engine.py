@@ -23,7 +23,7 @@ from state.events import Logged, Tick
 from state.features import ELIGIBLE_VERSION
 from state.part import part_of
 from state.partition import Topic
-from state.policy import policy_of
+from state.policy import RECOVERY_STRATEGY, RECOVERY_TIMEOUT, policy_of
 from state.shard_outcome import CLUSTER_PAGE
 from state.stored.codec import decode_cluster, encode_cluster, encode_topics, joined_topics
 from streaming.engine_clock import EngineClock
@@ -61,9 +61,9 @@ class Engine:
         self._loop = loop
         self._rng = rng
         self._settings = dict(settings)
-        # A claim with this setting would need level 2.
-        level = self._settings.pop(ELIGIBLE_VERSION, None)
-        self._overrides = {} if level is None else {ELIGIBLE_VERSION: level}
+        # A claim with these settings would need level 2, which the first one does not have yet.
+        since_level_2 = {ELIGIBLE_VERSION, RECOVERY_STRATEGY, RECOVERY_TIMEOUT} & self._settings.keys()
+        self._overrides = {key: self._settings.pop(key) for key in sorted(since_level_2)}
         self._shards = shards
         self._committed = committed
 

@@ -14,11 +14,14 @@ from state.events import (
     CreateTopic,
     DeleteTopic,
     ElectLeaders,
+    RaiseLevel,
     ReplicaReport,
     TopicPartition,
 )
+from state.level import NEWEST_LEVEL
 from tests.simulation.engine import Batch
 from tests.simulation.scenery import Scenery
+from tests.simulation.virtual_loop import START_MS
 
 AGAIN_S = (0.0, 0.3, 0.7, 1.2)
 
@@ -33,6 +36,12 @@ class RequestedCluster(Protocol):
     def ask(self, event: AnyEvent) -> None: ...
 
     def row(self, who: str, what: str, more: str) -> None: ...
+
+
+def raise_level(cluster: RequestedCluster) -> None:
+    """Raise the level for eligible leader replicas, which need it."""
+    if cluster.scenery.eligible:
+        cluster.ask(RaiseLevel(time_ms=START_MS, level=NEWEST_LEVEL))
 
 
 class Requests:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from conf.counted import counted
 from tests.simulation.simulation import Row, Simulation, Violated
 
+# With "None" a partition may stay without a leader.
+STRATEGIES = ("", "Balanced", "Aggressive")
 MEANING = {
     "A1": "a log has no gaps, and no record at or above its end",
     "A3": "a high watermark is not above its log's end",
@@ -77,7 +79,8 @@ def history(
     """Run one history; with ``trace`` each row is printed."""
     simulation = Simulation(seed, machine_crashes, _print if trace else None)
     if has_eligible:
-        simulation.scenery = simulation.scenery._replace(eligible=True)
+        recovery = STRATEGIES[seed % len(STRATEGIES)]
+        simulation.scenery = simulation.scenery._replace(eligible=True, recovery=recovery)
         # The last known leader may be elected uncleanly whatever the settings.
         simulation.checkers.unclean_allowed = True
     return simulation, simulation.run()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from brokers.mock.settings import Settings
 from state.features import ELIGIBLE_VERSION
+from state.policy import RECOVERY_STRATEGY, RECOVERY_TIMEOUT
 
 
 class Scenery(NamedTuple):
@@ -14,7 +15,7 @@ class Scenery(NamedTuple):
     for it. With ``comes_and_goes`` topics are created and deleted. With ``balanced`` leaders go back to preferred
     replicas by themselves. With ``duplicates`` other processes register under brokers' ids. With ``clocks_lie``
     hosts' clocks are set and drift, and ticks and claims are forged. With ``eligible``, which is never drawn,
-    partitions keep eligible leader replicas.
+    partitions keep eligible leader replicas, and ``recovery`` is the strategy of elections by logs.
     """
 
     brokers: tuple[int, ...]
@@ -31,6 +32,7 @@ class Scenery(NamedTuple):
     duplicates: bool
     clocks_lie: bool
     eligible: bool = False
+    recovery: str = ""
 
     @property
     def engine_settings(self) -> dict[str, str]:
@@ -40,7 +42,11 @@ class Scenery(NamedTuple):
             "auto.leader.rebalance.enable": str(self.balanced).lower(),
             "leader.imbalance.per.broker.percentage": "0",
             "leader.imbalance.check.interval.seconds": "1",
-        } | ({ELIGIBLE_VERSION: "1"} if self.eligible else {})
+        } | (self._of_eligible if self.eligible else {})
+
+    @property
+    def _of_eligible(self) -> dict[str, str]:
+        return {ELIGIBLE_VERSION: "1", RECOVERY_STRATEGY: self.recovery, RECOVERY_TIMEOUT: "2000"}
 
     @property
     def broker_settings(self) -> Settings:

@@ -28,15 +28,14 @@ from tests.simulation.late import LateEvents
 from tests.simulation.network import Network
 from tests.simulation.patches import in_place_of_the_machine
 from tests.simulation.quiescence import unsettled
-from tests.simulation.requests import Requests
+from tests.simulation.requests import Requests, raise_level
 from tests.simulation.scenery import draw
 from tests.simulation.virtual_loop import Process, StuckError, VirtualLoop
 from tests.simulation.wall_clocks import WallClocks
 
 STAYS, COMES_AND_GOES = "t", "u"
 BROKERS_S, TOPIC_S = 0.6, 1.0
-SETTLE_S = 1.0
-SETTLES_MAX = 40
+SETTLE_S, SETTLES_MAX = 1.0, 40
 ROWS_KEPT = 60
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -143,6 +142,7 @@ class Simulation:
         self.start_engine()
         self._start_brokers()
         self.loop.run_until(BROKERS_S)
+        raise_level(self)
         Requests(self, self._random()).create(STAYS, self.scenery.partitions)
         self.loop.run_until(TOPIC_S)
         self._start_clients()

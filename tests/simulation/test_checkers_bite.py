@@ -5,7 +5,8 @@ from itertools import chain
 
 import pytest
 
-from tests.simulation.bugs import BUGS
+from tests.simulation.bugs import BUGS, BUGS_OF_PROOFS
+from tests.simulation.run import history
 from tests.simulation.simulation import Simulation
 from tests.support.descriptors import close_files_of_the_dead
 
@@ -40,3 +41,15 @@ def test_a_known_bug_is_found(bug: str) -> None:
         found = next((violated for seed in seeds if (violated := Simulation(seed).run())), None)
     assert found is not None
     assert found.invariant != "crash"
+
+
+@pytest.mark.timeout(1_500)
+@pytest.mark.parametrize("bug", BUGS_OF_PROOFS)
+def test_a_wrong_proof_of_a_crashed_log_is_found(bug: str) -> None:
+    begin = FOUND_AT.get(bug, 1)
+    with BUGS_OF_PROOFS[bug]():
+        seeds = chain(range(begin, SEEDS_MAX), range(1, begin))
+        ran = (history(seed, machine_crashes=True, trace=False, has_eligible=True)[1] for seed in seeds)
+        found = next((violated for violated in ran if violated is not None), None)
+    assert found is not None
+    assert found.invariant in ("D3", "D4")

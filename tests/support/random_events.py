@@ -4,47 +4,25 @@ from collections.abc import Callable
 from typing import Any
 
 from state.cluster import State
-from state.partition import Partition, ReplicaState, Topic, TopicState
+from state.partition import ReplicaState, TopicState
 from tests.support.lying_clocks import forged
+from tests.support.random_places import (
+    BROKERS,
+    STRANGER,
+    TOPICS,
+    Fields,
+    broker_at,
+    epoch_of,
+    of_replica,
+    some_partition,
+    where,
+)
+from tests.support.random_recoveries import RECOVERIES
 from tests.support.random_reports import of_many
-
-BROKERS = (1, 2, 3, 4)
-STRANGER = 9
-TOPICS = ("orders", "pay.ments", "pay_ments", "logs", "audit")
-
-Fields = dict[str, Any]
-
-
-def _broker(a: int) -> int:
-    return BROKERS[a % 4] if a < 11 else STRANGER
-
-
-def _epoch(state: State, broker: int, b: int) -> int:
-    held = state.cluster.brokers.get(broker)
-    return (held.broker_epoch if held else 3) + (b == 11)
-
-
-def _some_partition(state: State, a: int) -> tuple[Topic, Partition] | None:
-    found = [topic for name in TOPICS if (topic := state.topics.get(name)) is not None]
-    pairs = [(topic, partition) for topic in found for partition in topic.partitions]
-    return pairs[a % len(pairs)] if pairs else None
-
-
-def _where(state: State, a: int) -> Fields:
-    some = _some_partition(state, a)
-    if some is None or a == 11:
-        return {"topic": TOPICS[a % 5], "partition": 5}
-    return {"topic": some[0].topic, "partition": some[1].partition}
-
-
-def _of_replica(state: State, a: int) -> Fields:
-    """Name the partition of a replica's report, mostly with the topic's id, as brokers do, and sometimes without it."""
-    some = _some_partition(state, a)
-    return _where(state, a) | ({"topic_id": some[0].topic_id} if some and a % 4 else {})
 
 
 def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    broker = _broker(a) if a < 11 else 3
+    broker = broker_at(a) if a < 11 else 3
     return "broker_register", {
         "broker": broker,
         "incarnation": f"i{b // 6}",
@@ -52,7 +30,7 @@ def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
         "log_dirs": [[], ["/d0"], ["/d1"], ["/d0", "/d1"]][b % 4],
         "features": _features(state, b, c),
         "behind_gateway": a % 2 == 0,
-        "previous_broker_epoch": _epoch(state, broker, 0) if c % 2 else -1,
+        "previous_broker_epoch": epoch_of(state, broker, 0) if c % 2 else -1,
     }
 
 
@@ -78,19 +56,19 @@ def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 
 
 def _producer_ids(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    broker = _broker(a)
-    return "allocate_producer_ids", {"broker": broker, "broker_epoch": _epoch(state, broker, b), "request_id": b}
+    broker = broker_at(a)
+    return "allocate_producer_ids", {"broker": broker, "broker_epoch": epoch_of(state, broker, b), "request_id": b}
 
 
 def _beat(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    broker = _broker(a)
+    broker = broker_at(a)
     asked = {"want_fence": b == 8, "want_shutdown": b == 9, "request_id": b if b == 7 else None}
-    return "broker_heartbeat", {"broker": broker, "broker_epoch": _epoch(state, broker, b)} | asked
+    return "broker_heartbeat", {"broker": broker, "broker_epoch": epoch_of(state, broker, b)} | asked
 
 
 def _shutdown(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    broker = _broker(a)
-    return "controlled_shutdown", {"broker": broker, "broker_epoch": _epoch(state, broker, b), "request_id": "s"}
+    broker = broker_at(a)
+    return "controlled_shutdown", {"broker": broker, "broker_epoch": epoch_of(state, broker, b), "request_id": "s"}
 
 
 def _create(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -110,27 +88,27 @@ def _create_partitions(state: State, a: int, b: int, c: int) -> tuple[str, Field
 
 
 def _alter_isr(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    some = _some_partition(state, a)
+    some = some_partition(state, a)
     if some is None:
         return "tick", {}
     partition = some[1]
-    leader = partition.leader if partition.leader >= 0 and b != 10 else _broker(c)
+    leader = partition.leader if partition.leader >= 0 and b != 10 else broker_at(c)
     wanted = [replica for place, replica in enumerate(partition.replicas) if (b >> (place % 4)) & 1 == 0]
     isr = [leader, *(replica for replica in wanted if replica != leader)] if c != 10 else wanted
-    return "alter_isr", _of_replica(state, a) | {
+    return "alter_isr", of_replica(state, a) | {
         "broker": leader,
-        "broker_epoch": _epoch(state, leader, b),
+        "broker_epoch": epoch_of(state, leader, b),
         "leader_epoch": max(0, partition.leader_epoch + (c == 9) - (c == 8)),
         "partition_epoch": max(0, partition.partition_epoch + (c == 7) - (c == 6)),
         "isr": isr,
-        "isr_epochs": [_epoch(state, replica, 10 + (c == 5)) for replica in isr] if c < 6 else None,
+        "isr_epochs": [epoch_of(state, replica, 10 + (c == 5)) for replica in isr] if c < 6 else None,
         "leader_recovery_state": "RECOVERING" if c == 4 else None,
     }
 
 
 def _alter_isrs(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     """Ask for ISRs of all partitions that one broker leads, and sometimes of others."""
-    leader = _broker(a)
+    leader = broker_at(a)
     asked: dict[str, list[list[Any]]] = {}
     for place in range(sum(len(topic.partitions) for name in TOPICS if (topic := state.topics.get(name)))):
         kind, one = _alter_isr(state, place, b if place % 3 else 0, (c + place) % 12)
@@ -143,24 +121,24 @@ def _alter_isrs(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     for named in topics[1:]:
         topic = state.topics.get(named["topic"])
         named["topic_id"] = topic.topic_id if topic and c != 10 else "another"
-    fields = {"broker": leader, "broker_epoch": _epoch(state, leader, b), "topics": topics}
+    fields = {"broker": leader, "broker_epoch": epoch_of(state, leader, b), "topics": topics}
     return "alter_isrs", fields | ({} if c == 1 else {"request_id": a})
 
 
 def _offset(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    some = _some_partition(state, a)
+    some = some_partition(state, a)
     epoch = max(0, some[1].leader_epoch - (c == 11)) if some else 0
-    broker = some[1].replicas[b % len(some[1].replicas)] if some and b < 11 else _broker(b)
+    broker = some[1].replicas[b % len(some[1].replicas)] if some and b < 11 else broker_at(b)
     told = {"broker": broker, "leader_epoch": epoch, "log_end_offset": 3 * c + b}
-    return "log_end_offset", _of_replica(state, a) | told
+    return "log_end_offset", of_replica(state, a) | told
 
 
 def _offsets(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     """Report log ends of all replicas that one broker holds, and sometimes of others."""
-    reporter = _broker(a)
+    reporter = broker_at(a)
     rows: dict[str, list[list[int]]] = {}
     for place in range(sum(len(topic.partitions) for name in TOPICS if (topic := state.topics.get(name)))):
-        some = _some_partition(state, place)
+        some = some_partition(state, place)
         if some is not None and (reporter in some[1].replicas or c == 3):
             topic, held = some
             row = [held.partition, max(0, held.leader_epoch - ((c + place) % 12 == 11)), 3 * ((c + place) % 7) + b]
@@ -171,22 +149,22 @@ def _offsets(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     for named in topics[1:]:
         found = state.topics.get(named["topic"])
         named["topic_id"] = found.topic_id if found and c != 10 else "another"
-    fields = {"broker": reporter, "broker_epoch": _epoch(state, reporter, b), "topics": topics}
+    fields = {"broker": reporter, "broker_epoch": epoch_of(state, reporter, b), "topics": topics}
     return "log_end_offsets", fields | ({"request_id": a} if c % 2 else {})
 
 
 def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    some = _some_partition(state, a)
+    some = some_partition(state, a)
     holders = [*some[1].replicas, *(entry.broker for entry in some[1].removed)] if some else []
-    broker = holders[b % len(holders)] if some and b < 11 else _broker(b)
+    broker = holders[b % len(holders)] if some and b < 11 else broker_at(b)
     if some and broker not in some[1].replicas and b < 11:
         c = 3
     if some and some[0].state != TopicState.created and c < 10:
         c = 3
     outcome = ("leader", "follower", "stopped", "deleted", "offline", "error")[c % 6]
-    return "replica_report", _of_replica(state, a) | {
+    return "replica_report", of_replica(state, a) | {
         "broker": broker,
-        "broker_epoch": _epoch(state, broker, c),
+        "broker_epoch": epoch_of(state, broker, c),
         "leader_epoch": some[1].leader_epoch if some else 0,
         "outcome": outcome,
         "error": "KAFKA_STORAGE_ERROR" if b % 2 else "FENCED_LEADER_EPOCH",
@@ -202,7 +180,7 @@ def _deleted(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
             for broker, held in zip(partition.replicas, partition.replica_states, strict=True):
                 if held == ReplicaState.ReplicaDeletionStarted:
                     where = {"topic": name, "topic_id": topic.topic_id, "partition": partition.partition}
-                    epochs = {"broker_epoch": _epoch(state, broker, 0), "leader_epoch": -2}
+                    epochs = {"broker_epoch": epoch_of(state, broker, 0), "leader_epoch": -2}
                     return "replica_report", where | epochs | {"broker": broker, "outcome": "deleted"}
     return "tick", {}
 
@@ -211,7 +189,7 @@ def _reassign(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     target = None if c % 4 == 3 else [BROKERS[(b + n) % 4] for n in range(1 + c % 3)]
     if b == 11:
         target = [STRANGER, 1] if c % 2 else [1, 1]
-    return "alter_reassignment", _where(state, a) | {"replicas": target}
+    return "alter_reassignment", where(state, a) | {"replicas": target}
 
 
 def _delete(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -243,6 +221,8 @@ def _started(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     if a % 2:
         settings["metadata.max.idle.interval.ms"] = 1_000 * (b % 3)
     told = {"controller_id": "c", "controller_epoch": epoch, "settings": settings, "is_claim": True if a > 7 else None}
+    if c % 2 == 0:
+        told["level"] = 2
     return "controller_started", forged(told) if c == 11 else told
 
 
@@ -252,10 +232,10 @@ def _imbalance(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 
 
 def _other(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    broker = _broker(b)
+    broker = broker_at(b)
     return (
         ("broker_unregister", {"broker": broker, "request_id": 1}),
-        ("broker_connection_lost", {"broker": broker, "broker_epoch": _epoch(state, broker, c)}),
+        ("broker_connection_lost", {"broker": broker, "broker_epoch": epoch_of(state, broker, c)}),
         ("no_such_kind", {"request_id": a}),
         ("alter_isr", {"topic": TOPICS[b % 5], "isr": [-1]}),
     )[a % 4]
@@ -275,6 +255,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "alter_isrs": _alter_isrs,
     "offset": _offset,
     "offsets": _offsets,
+    **RECOVERIES,
     "report": _report,
     "reports": of_many(_report),
     "reassign": _reassign,

@@ -16,7 +16,7 @@ from brokers.wire.catalogue import Catalogue
 from brokers.wire.connection import FrameConnection
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
-from state.policy import TOPIC_NAMES
+from state.policy import BROKER_NAMES
 
 INTERVAL_S = 5.0
 TIMEOUT_MS = 2_000
@@ -112,7 +112,7 @@ async def asked(broker: int, host: str, port: int, decided: Mapping[str, str]) -
 
     Raises ``OSError``, ``TimeoutError``, or ``WireError`` if it does not say.
     """
-    resource = {"ResourceType": _BROKER_RESOURCE, "ResourceName": str(broker), "ConfigurationKeys": list(TOPIC_NAMES)}
+    resource = {"ResourceType": _BROKER_RESOURCE, "ResourceName": str(broker), "ConfigurationKeys": list(BROKER_NAMES)}
     values = {"Resources": [resource], "IncludeSynonyms": True}
     request = _CATALOGUE.encode_request(_API_KEY, _VERSION, 1, "isrflow", values)
     connection = await FrameConnection.open(host, port, TIMEOUT_MS, _BYTES_MAX)

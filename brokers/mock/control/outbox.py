@@ -16,7 +16,7 @@ from bus.interface import Bus, BusError
 from state.canonical import RESULTS_MAX
 from state.decisions import Answer, AnyDecision, Rejected
 from state.event_text import decode
-from state.events import AnyEvent, LogEndOffset, LogEndOffsets, ReplicaReport, TopicPartition
+from state.events import AnyEvent, LogEndOffset, LogEndOffsets, ReplicaLog, ReplicaReport, TopicPartition
 from state.reason import Reason
 from state.topic_events import LogEndRow, TopicLogEnds
 
@@ -57,10 +57,13 @@ class Outbox:
         self._changed: dict[TopicPartition, None] = {}
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
         self._refused_log_ends: dict[TopicPartition, None] = {}
+        self._refused_logs: dict[TopicPartition, None] = {}
         self._refused_reports: dict[tuple[TopicPartition, str | None], ReplicaReport] = {}
         # Return a replica's log end, or None if nothing may be sent yet, and whether a refused report still holds.
         self.log_end_of: LogEnds = lambda place: None
         self.is_still_true: StillTrue = lambda report: False
+        # Report a replica's log again, if it still follows no leader.
+        self.report_log_again: Callable[[TopicPartition], None] = lambda place: None
         # On Kafka single reports go to a topic of their own, which keeps the newest of each replica.
         self._is_single = bus.kind == "kafka"
         self._wake = asyncio.Event()
@@ -80,7 +83,7 @@ class Outbox:
     @property
     def has_refused(self) -> bool:
         """Whether something that the engine refused waits for the answer to a heartbeat."""
-        return bool(self._refused_log_ends or self._refused_reports)
+        return bool(self._refused_log_ends or self._refused_reports or self._refused_logs)
 
     @property
     def waiting(self) -> int:
@@ -101,6 +104,8 @@ class Outbox:
 
     def _keep_refused(self, decision: Rejected) -> None:
         event = decode(decision.raw.encode())
+        if isinstance(event, ReplicaLog) and event.broker == self._broker:
+            self._refused_logs[TopicPartition(event.topic, event.partition)] = None
         if not isinstance(event, LogEndOffset | ReplicaReport) or event.broker != self._broker:
             return
         place = TopicPartition(event.topic, event.partition)
@@ -115,12 +120,15 @@ class Outbox:
     def _send_refused(self) -> None:
         for place in self._refused_log_ends:
             self.log_end_changed(place)
-        reports = list(self._refused_reports.values())
+        reports, logs = list(self._refused_reports.values()), list(self._refused_logs)
+        self._refused_logs.clear()
         self._refused_log_ends.clear()
         self._refused_reports.clear()
         for report in reports:
             if self.is_still_true(report):
                 self.send(replace(report, time_ms=now_ms()))
+        for place in logs:
+            self.report_log_again(place)
 
     def send(self, event: AnyEvent) -> None:
         """Publish ``event`` soon."""
@@ -144,6 +152,7 @@ class Outbox:
         self._changed.pop(place, None)
         self._reported.pop(place, None)
         self._refused_log_ends.pop(place, None)
+        self._refused_logs.pop(place, None)
 
     async def run(self) -> None:
         """Publish until cancelled. Raises ``BusError`` when the bus stays out of reach."""

@@ -41,6 +41,10 @@ class LeaderEpochs:
     def latest(self) -> int:
         return self._entries[-1].epoch if self._entries else UNDEFINED
 
+    def last_before(self, end_offset: int) -> int:
+        """Return the latest epoch that begins before ``end_offset``, so that it has a record there."""
+        return next((e.epoch for e in reversed(self._entries) if e.start_offset < end_offset), UNDEFINED)
+
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note that ``epoch`` begins at ``start_offset``, and drop the entries that contradict it."""
         if epoch != self.latest:

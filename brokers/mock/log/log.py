@@ -96,6 +96,11 @@ class Log:
         return self._segments[-1].next_offset
 
     @property
+    def last_written_epoch(self) -> int:
+        """The leader epoch of the last record; -1 without a record."""
+        return self.epochs.last_before(self.log_end_offset) if self.log_end_offset > self.log_start_offset else -1
+
+    @property
     def max_timestamp(self) -> int:
         return max(segment.max_timestamp for segment in self._segments)
 

@@ -1,10 +1,13 @@
 """All replicas of one broker, and the effect of decisions on them (Kafka's ``ReplicaManager``)."""
 
+import contextlib
+
 import structlog
 
 from brokers.mock.control.outbox import LogEnd, Outbox
 from brokers.mock.log.directory import LogDirectory
 from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.crash_reports import CrashReports
 from brokers.mock.replicas.fetchers import Fetchers
 from brokers.mock.replicas.isr import IsrChanges
 from brokers.mock.replicas.partition import Partition, Role, name_of
@@ -54,8 +57,10 @@ class Replicas:
         self.fetchers = Fetchers(broker, metadata, settings, self.log_end_changed)
         self.topics = TopicSettings(metadata, settings)
         self._reports = Reports(broker, outbox)
+        self._crash_reports = CrashReports(broker, directory, metadata, self.topics, outbox)
         outbox.log_end_of = self._log_end
         outbox.is_still_true = lambda report: is_still_true(report, self.partitions)
+        outbox.report_log_again = lambda place: self._crash_reports.again(place, self.partitions.get(place))
 
     def set_broker_epoch(self, broker_epoch: int) -> None:
         """Send everything under this registration from now on.
@@ -76,6 +81,11 @@ class Replicas:
         """Begin with the replicas in the metadata."""
         ours = [d for d in self._metadata.all_partitions() if self._broker in d.replicas]
         self._directory.sweep({TopicPartition(d.topic, d.partition): d.topic_id for d in ours})
+        for decision in filter(self._crash_reports.is_wanted_at_start, ours):
+            place = TopicPartition(decision.topic, decision.partition)
+            # A log that cannot be opened is reported as offline below.
+            with contextlib.suppress(OSError):
+                self._crash_reports.send(decision, self._opened(place, decision.topic_id).log)
         for decision in ours:
             self.apply(decision)
 
@@ -150,6 +160,7 @@ class Replicas:
             )
             self._reports.done(place, decision.topic_id, decision.leader_epoch, partition.role.value)
         self.log_end_changed(partition)
+        self._crash_reports.decided(decision, partition.log)
         if partition.recovering:
             self.isr_changes.consider_shrinking(partition)
 

@@ -46,6 +46,7 @@ const REASONS = {
   TOPIC_CREATED: "the topic was created", TOPIC_DELETED: "the topic is deleted", PARTITIONS_CREATED: "partitions were added",
   LEADER_FENCED: "its leader was fenced", ELIGIBLE_ELECTION: "no in-sync replica was left, and this one has every committed record", LEADER_RETURNED: "a replica that may lead came back", REPLICA_FENCED: "a replica was fenced",
   REPLICA_ONLINE: "a replica is online again", UNCLEAN_ELECTION: "no in-sync replica was left", PREFERRED_ELECTION: "its preferred leader was asked for",
+  LOG_COMPLETE: "its log has every committed record", LOG_ELECTION: "its log is the most complete one",
   LEADER_BALANCE: "leaders are balanced", REASSIGNMENT: "replicas are reassigned", ISR_SHRUNK: "the leader removed a replica that lags",
   ISR_EXPANDED: "the leader added a replica that caught up", ISR_ALTERED: "the leader changed it", LEADER_RECOVERED: "the leader recovered",
   GATEWAY_STARTED: "a gateway started", GATEWAY_SILENT: "a gateway fell silent", GATEWAY_STOPPED: "a gateway stopped",

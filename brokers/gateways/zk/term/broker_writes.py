@@ -22,7 +22,7 @@ from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import AlterConfig, CreateTopic
 from state.limits import Config
-from state.policy import TOPIC_NAMES
+from state.policy import BROKER_NAMES
 
 logger = structlog.get_logger()
 
@@ -220,7 +220,7 @@ class BrokerWrites:
         decided = self._view.decided_settings()
         return {
             name: found.get(name)
-            for name in TOPIC_NAMES
+            for name in BROKER_NAMES
             if name in asked or (found.get(name) != decided.get(name) and (is_removal_known or name in found))
         }
 
