@@ -81,11 +81,6 @@ def _complete_by_the_crash(batch: Any, partition: Record, event: Any) -> bool:
     return event.broker in partition.former_members
 
 
-def _complete_by_length(batch: Any, partition: Record, event: Any) -> bool:
-    """Take any replica in whose log is long enough."""
-    return event.broker not in partition.isr and event.log_end_offset >= partition.high_watermark
-
-
 # In histories with eligible replicas and crashes of machines.
 BUGS_OF_PROOFS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "a crashed replica is eligible by its own, older high watermark": lambda: patch.object(
@@ -93,9 +88,6 @@ BUGS_OF_PROOFS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     ),
     "a crashed replica is eligible whatever is left of its log": lambda: patch.object(
         replica_log, "is_complete", _complete_by_the_crash
-    ),
-    "a replica is eligible by the length of its log": lambda: patch.object(
-        replica_log, "is_complete", _complete_by_length
     ),
 }
 BUGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {

@@ -14,7 +14,7 @@ from state.decisions import (
     Rejected,
     TopicDecision,
 )
-from state.events import AlterIsr, BrokerRegister, LogEndOffset, LogEndOffsets, Logged, TopicPartition
+from state.events import AlterIsr, BrokerRegister, LogEndOffset, LogEndOffsets, Logged, ReplicaLog, TopicPartition
 from state.ids import NO_LEADER
 from state.reason import Reason
 from tests.simulation.engine import Batch
@@ -166,6 +166,9 @@ class DecisionsSeen:
             self.moved_once.add(place)
         request = self._cause.event if self._cause is not None else None
         joined = request.isr if isinstance(request, AlterIsr) else ()
+        if isinstance(request, ReplicaLog) and not now.unclean:
+            # Its log is proven complete: it is eligible from now on, and may lead at once.
+            joined = (request.broker,)
         for invariant, what in [*shape_of(now), *(step_of(before, now, joined) if before is not None else ())]:
             self._violated(invariant, f"{place}: {what}")
         if now.leader != NO_LEADER and self._leaders.setdefault((place, now.leader_epoch), now.leader) != now.leader:

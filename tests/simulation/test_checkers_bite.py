@@ -22,6 +22,8 @@ FOUND_AT = {
     "older partition epochs are accepted": 51,
     "reports about a namesake count": 52,
     "restarted members are accepted": 36,
+    "a crashed replica is eligible by its own, older high watermark": 8,
+    "a crashed replica is eligible whatever is left of its log": 7,
 }
 
 

@@ -75,7 +75,7 @@ _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]
 # Tests with a seed leave these out, because their expectations come from logs without them.
-_UNSEEDED = ("started", "set_clock", "alter_isrs", "offsets", "reports", "log", "strategy", "raise")
+_UNSEEDED = ("started", "set_clock", "alter_isrs", "offsets", "reports", "log", "strategy", "raise", "crashes")
 _PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000, 8_900)
 _JUNK = (b"not json", b"{}", b'{"kind":"tick","time_ms":-4}', b'{"kind":"nonsense","time_ms":1}', b'"\xff\xfe"')
 _OF_REPLICAS = ("alter_isr", "log_end_offset", "log_end_offsets", "replica_report", "replica_reports", "replica_log")
@@ -96,4 +96,5 @@ WEIGHTED = [
     *["reports"] * 3,
     *["log"] * 4,
     *["raise"] * 2,
+    *["crashes"] * 3,
 ]

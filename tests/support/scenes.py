@@ -15,6 +15,8 @@ def events_of(draw: Draw) -> list[Draw]:
         return _second_move(a, b, c)
     if kind == "namesake":
         return _namesake(a, b, c)
+    if kind == "crashes":
+        return _crashes(a, b, c)
     return [draw]
 
 
@@ -32,6 +34,23 @@ def _namesake(topic: int, b: int, c: int) -> list[Draw]:
     deleted: list[Draw] = [("delete", topic, 0, 0), *[("deleted", 0, 0, 0)] * 12]
     late: list[Draw] = [("late", 0, (b + nth) % 6, 0) for nth in range(4)]
     return [*reports, *deleted, ("create", topic, b, c), *late, ("tick", 0, 0, 8)]
+
+
+def _crashes(topic: int, b: int, c: int) -> list[Draw]:
+    """Fence two of four brokers, let the other two crash, and let all of them report their logs."""
+    ready: list[Draw] = [("started", 4, 1, 0), ("raise", 0, 0, 0)]
+    # Brokers 2 and 4 have a directory, and their next processes have it too.
+    ready += [("register", broker, 1, 0) for broker in (1, 3)] + [("beat", broker, 0, 0) for broker in range(4)]
+    ready += [("create", topic, 3, c), *[("offset", part, replica, 2) for part in (0, 1) for replica in range(4)]]
+    fenced: list[Draw] = [("tick", 0, 0, 6), ("beat", 0, 8, 0), ("beat", 2, 8, 0)]
+    crashed: list[Draw] = [
+        ("register", 1, 7, 0),
+        ("beat", 3, 8, 0),
+        *[("beat", 1, 0, 0)] * (b % 2),
+        ("register", 3, 7, 2),
+    ]
+    logs: list[Draw] = [("log", part, replica, (b + replica) % 5) for part in (0, 1) for replica in range(4)]
+    return [*ready, *fenced, ("strategy", topic, 0, c), *crashed, *logs, ("beat", 3, 0, 0), ("beat", 1, 0, 0)]
 
 
 def _blackout(survivors: int, pause: int) -> list[Draw]:

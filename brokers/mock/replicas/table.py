@@ -35,7 +35,7 @@ from state.decisions import (
     TopicDecision,
 )
 from state.events import TopicPartition
-from state.ids import EPOCH_DURING_DELETE, NO_LEADER
+from state.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER
 
 logger = structlog.get_logger()
 
@@ -88,6 +88,9 @@ class Replicas:
                 self._crash_reports.send(decision, self._opened(place, decision.topic_id).log)
         for decision in ours:
             self.apply(decision)
+        for partition in [one for one in self.partitions.values() if one.leader_epoch == NO_EPOCH]:
+            # Its decision was refused as one of an older controller.
+            self._close(partition)
 
     def apply(self, decision: AnyDecision) -> None:
         """Carry out a decision, unless it is of an older controller."""
