@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from bus.interface import Bus
+from conf.counted import counted
 from history.chain import SEQS_READ_MAX, Chain, Step, chain_of, offline_since
 from history.reach import BeyondReachError
 from history.state_at import state_at
@@ -105,6 +106,13 @@ def _records_at_risk(bus: Bus, step: Step, topic: str, partition: int) -> str:
     except BeyondReachError:
         return "How many records it may have lost is no longer known, because the state before it is gone."
     held = former is not None and partition < len(former.partitions)
+    logs = step.change.compared_logs if step.change is not None else UNSET
+    if former is not None and held and logs:
+        end, committed = logs[leader][1], former.partitions[partition].high_watermark
+        lost = counted(max(0, committed - end), "committed record")
+        return (
+            f"Lost at least: {lost}. The high watermark was {committed}, and the log of broker {leader} ends at {end}."
+        )
     count = records_at_risk(former.partitions[partition], leader) if former is not None and held else None
     if count is None:
         return "How many records it may have lost is not known, because no replica had reported the end of its log."

@@ -170,7 +170,7 @@ def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Ite
     if after.reason is Reason.ELIGIBLE_ELECTION:
         yield (
             f"Broker {after.leader} was not in the ISR any more, but it has every committed record, because since it "
-            "left the ISR no leader could commit without min.insync.replicas members, and its broker has not crashed."
+            "left the ISR no leader could commit without min.insync.replicas members, and its log has kept its end."
         )
     if _is_election(after, before):
         yield from _election(after, before)

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller_logic.replay import decide
+from controller_logic.replay import DecidedLog, decide
 from history import about, chain
 from history.explanation import explain, json_of, shown_time, text_of
 from history.told_decisions import RULES
@@ -33,6 +33,8 @@ EXPLAINED = {
     "elections/out_of_sync_is_passed_over": ("t", 0),
     "elections/preferred": ("t", 0),
     "elections/preferred_refusals": ("t", 0),
+    "eligible/crashed_log_is_complete": ("t", 0),
+    "eligible/most_complete_log_leads": ("t", 0),
     "isr/fence_order": ("t", 0),
     "isr/lost_log_dir_of_the_leader": ("t", 0),
     "isr/shrink_and_expand": ("t", 0),
@@ -235,3 +237,18 @@ def test_json_has_the_events_and_the_decisions_themselves(tmp_path: Path) -> Non
     elected = [one for one in told["steps"][1]["decisions"] if one["kind"] == "leader_and_isr"]
     assert elected[0]["passed_over"] == {"1": "BROKER_FENCED"}
     bus.close()
+
+
+def test_an_election_by_logs_says_how_many_committed_records_are_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "eligible/most_complete_log_leads"
+    events = [(event.seq, event.raw) for scene in scenes(STORIES[name]) for event in scene.written]
+    monkeypatch.setattr("history.explanation.state_at", lambda _, seq: decide(events[:seq], Policy()))
+    monkeypatch.setattr(DecidedLog, "topics", lambda self: [self.states[0].topics.get("t")], raising=False)
+    bus = decided(tmp_path / "bus.db", name)
+    explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
+    bus.close()
+    assert explanation is not None
+    told = explanation.steps[-1].sentences[-1]
+    assert told == "Lost at least: 1 committed record. The high watermark was 12, and the log of broker 2 ends at 11."
