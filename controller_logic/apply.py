@@ -23,8 +23,6 @@ from state.partition import Partition, ReplicaLag, ReportedLog
 
 _T = TypeVar("_T")
 _NO_LAG = ReplicaLag()
-# The leader and the leader epoch before the first election.
-_NEVER_LED = NO_LEADER, NO_EPOCH
 
 
 def apply(before: Partition, change: PartitionChange, addressed: Container[int] = ()) -> Partition:
@@ -39,8 +37,10 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
     replicas = before.replicas if change.replicas is None else change.replicas
     adding = before.adding_replicas if change.adding_replicas is None else change.adding_replicas
     removing = before.removing_replicas if change.removing_replicas is None else change.removing_replicas
-    decided = leader, isr, recovery, replicas, adding, removing
-    differs = (change.raises_epochs or decided != _decided(before)) and (leader, before.leader_epoch) != _NEVER_LED
+    differs = change.raises_epochs or leader != before.leader or isr != before.isr
+    differs = differs or recovery != before.leader_recovery_state or replicas != before.replicas
+    differs = differs or (adding, removing) != (before.adding_replicas, before.removing_replicas)
+    differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     held = before if replicas == before.replicas else _by_replica(before, replicas)
     directories = held.directories if change.directories is None else kept(change.directories)
@@ -75,11 +75,6 @@ def apply(before: Partition, change: PartitionChange, addressed: Container[int] 
         _reported_logs(before, leader, replicas) if before.reported_logs else (),
         before.min_isr_read if leader_epoch == before.leader_epoch else 0,
     )
-
-
-def _decided(partition: Partition) -> tuple[object, ...]:
-    moved = partition.replicas, partition.adding_replicas, partition.removing_replicas
-    return partition.leader, partition.isr, partition.leader_recovery_state, *moved
 
 
 def _is_told(before: Partition, change: PartitionChange, directories: tuple[str, ...]) -> bool:

@@ -175,22 +175,18 @@ def with_eligible(before: Partition, change: PartitionChange, min_isr: int | Non
     isr = before.isr if change.isr is None else change.isr
     replicas = before.replicas if change.replicas is None else change.replicas
     unproven = replicas if change.unclean else change.unproven
-    former = before.isr, (*before.elr, *change.proven)
+    former = before.isr, (*before.elr, *change.proven) if change.proven else before.elr
     elr = eligible_after(*former, isr, replicas=replicas, min_isr=min_isr, unproven=unproven)
-    crashed = () if change.unclean else change.crashed
+    members: Ids = ()
+    if before.former_members or change.crashed:
+        # Most partitions have none.
+        crashed = () if change.unclean else change.crashed
+        held = before.former_members, *former, isr, elr
+        members = former_members_after(*held, replicas=replicas, min_isr=min_isr, unproven=unproven, crashed=crashed)
     return replace(
         change,
         elr=elr,
-        former_members=former_members_after(
-            before.former_members,
-            *former,
-            isr,
-            elr,
-            replicas=replicas,
-            min_isr=min_isr,
-            unproven=unproven,
-            crashed=crashed,
-        ),
+        former_members=members,
         last_known_elr=last_known_after(
             before.last_known_elr, before.leader, *former, leader=leader, isr=isr, replicas=replicas
         ),

@@ -56,7 +56,7 @@ def former_members_after(
     ``crashed`` are those of the ``unproven`` whose log is the one that they had, perhaps without its end. As with
     eligible replicas, none is left once the ISR is large enough: something may be committed without them.
     """
-    if not (former or crashed) or len(isr) >= min(min_isr, len(replicas)):
+    if len(isr) >= min(min_isr, len(replicas)):
         return ()
     found = {*former}.difference(unproven) | {*former_isr, *former_elr, *former}.intersection(crashed)
     return tuple([replica for replica in replicas if replica in found and replica not in isr and replica not in elr])

@@ -169,7 +169,8 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @property
     def has_more(self) -> bool:
         """Whether it has any of the fields from ``elr`` on."""
-        return self.has_eligible or bool(self.former_members or self.reported_logs or self.min_isr_read)
+        known = self.elr or self.last_known_elr or self.former_members
+        return bool(known or self.reported_logs or self.min_isr_read)
 
     def required_isr(self, min_isr: int) -> int:
         """Return how many in-sync replicas a write with acks=all needs: min.insync.replicas, at most all replicas."""
