@@ -41,9 +41,8 @@ class WorkingState:
         # The newest claim.
         self.controller_id = cluster.controller_id
         self.controller_epoch = cluster.controller_epoch
-        # Layers of settings, the lowest first: base, claim's, those of an observed controller's file, cluster's dynamic
-        # ones, overrides. ``policy`` is the sum.
-        # Only a claim turns ``no_op`` on, so a log without one has none.
+        # Layers of settings, the lowest first: base, claim's, an observed controller's file, cluster's dynamic ones,
+        # overrides. ``policy`` is the sum. Only a claim turns ``no_op`` on, so a log without one has none.
         self._base_policy = replace(policy, metadata_max_idle_interval_ms=0)
         self.settings = cluster.settings
         self.config = cluster.config

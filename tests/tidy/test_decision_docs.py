@@ -40,12 +40,6 @@ def test_a_record_has_its_parts_and_is_short(path: Path) -> None:
     assert len(text.split()) <= WORDS_MAX
 
 
-def test_the_index_has_every_record_once() -> None:
-    rows = re.findall(r"^\* \[(\d+\. .+)\]\((\S+)\)$", (RECORDS / "README.md").read_text(), re.MULTILINE)
-    assert [file for _, file in rows] == [path.name for path in records()]
-    assert [f"# {title}" for title, _ in rows] == [path.read_text().splitlines()[0] for path in records()]
-
-
 def test_links_to_headings_lead_to_headings() -> None:
     broken = [
         f"{name_of(path)}: {target}#{anchor}"
