@@ -22,6 +22,12 @@ class _Closed(io.RawIOBase):
         raise OSError(errno.EBADF, "standard output is closed, so nothing can be printed.")
 
 
+def _closed() -> _Closed | None:
+    """Return what stands for standard output if it is closed."""
+    output = getattr(sys.stdout, "buffer", None)
+    return output if isinstance(output, _Closed) else None
+
+
 def fail_if_closed() -> None:
     """Make each print fail if standard output is closed. Click alone would print nothing and report no error."""
     if sys.stdout is None:
@@ -34,7 +40,7 @@ def print_nowhere() -> None:
 
     When the process started, it opened the descriptor of a closed standard output to nowhere.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, _Closed):
+    if _closed():
         sys.stdout = os.fdopen(1, "w", closefd=False)
 
 
@@ -62,7 +68,8 @@ def check_open() -> None:
     A command that changes something and then prints what it did calls this first. Otherwise a user who ran it again
     after the error would make the change twice.
     """
-    sys.stdout.write("")
+    if closed := _closed():
+        closed.write(b"")
 
 
 def check_reader() -> None:
