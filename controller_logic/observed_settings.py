@@ -19,7 +19,7 @@ from controller_logic.config import merged
 from state.entity import FEATURES, Entity, EntityType, entity_id_of
 from state.events import Observed
 from state.features import ELIGIBLE_VERSION
-from state.policy import TOPIC_NAMES
+from state.policy import BROKER_NAMES
 from state.reason import Reason
 
 # Types of Kafka's resources that are entities here, each with the part of its name.
@@ -97,7 +97,7 @@ def _adopt_broker(batch: Batch, name: str, config: Mapping[str, str | None]) -> 
 def _adopt_static(batch: Batch, config: Mapping[str, str | None]) -> None:
     """Adopt what the rules for partitions read of the active controller's file."""
     shadow = batch.state.shadow
-    told = {key: value for key, value in config.items() if key in TOPIC_NAMES and value is not None}
+    told = {key: value for key, value in config.items() if key in BROKER_NAMES and value is not None}
     if shadow is not None and told != shadow.static_settings:
         commit_static_settings(batch, replace(shadow, static_settings=told))
 

@@ -19,7 +19,7 @@ from brokers.shadow.controller_line import (
 from brokers.shadow.quorum import LOST, Quorum
 from brokers.wire.schema import Values
 from brokers.wire.security.connecting import Client, NotLetInError
-from state.policy import TOPIC_NAMES
+from state.policy import BROKER_NAMES
 
 logger = structlog.get_logger()
 
@@ -70,7 +70,7 @@ async def static_settings_of(leader: Endpoint, client: Client, controller: int) 
     try:
         line = await ControllerLine.open(leader, client)
         try:
-            return found_in(await line.ask(DESCRIBE_CONFIGS, describe_configs_values(controller, TOPIC_NAMES)))
+            return found_in(await line.ask(DESCRIBE_CONFIGS, describe_configs_values(controller, BROKER_NAMES)))
         finally:
             line.close()
     except LOST as error:
