@@ -28,7 +28,7 @@ OPEN_TIMEOUT_MS = 5_000
 # How long an answer may take, besides the wait that the request asks for.
 ANSWER_TIMEOUT_MS = 3_000
 _FRAME_BYTES_MAX = 32 << 20
-_CATALOGUE = Catalogue("brokers.wire.metadata")
+_CATALOGUE = Catalogue("brokers.wire.metadata", "brokers.wire.configs")
 # Every version of Kafka with KRaft knows it.
 _API_VERSIONS_VERSION = 3
 # A proof of SASL is renewed, with a new connection, when this part of its lifetime is over.

@@ -70,7 +70,7 @@ def layouts_in(package: str) -> dict[str, Layout]:
 class Catalogue:
     """The messages of some packages' layouts, which are read when they are first needed.
 
-    Every catalogue has headers, ApiVersions and DescribeConfigs too.
+    Every catalogue has headers and ApiVersions too.
     """
 
     def __init__(self, *packages: str) -> None:

@@ -17,7 +17,11 @@ from brokers.wire.layout import Layout
 from brokers.wire.schema import MessageError as MessageError
 
 CATALOGUE = Catalogue(
-    "brokers.wire.metadata", "brokers.wire.security", "brokers.gateways.shared", "brokers.gateways.kraft"
+    "brokers.wire.metadata",
+    "brokers.wire.security",
+    "brokers.wire.configs",
+    "brokers.gateways.shared",
+    "brokers.gateways.kraft",
 )
 API_VERSIONS_MAX = 4
 

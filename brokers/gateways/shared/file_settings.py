@@ -25,7 +25,7 @@ TRIES_MAX = 3
 _BYTES_MAX = 1024 * 1024
 _API_KEY, _VERSION = 32, 2
 _BROKER_RESOURCE, _OF_FILE = 4, 4
-_CATALOGUE = Catalogue()
+_CATALOGUE = Catalogue("brokers.wire.configs")
 _COMMAND = "kafka-configs --alter --entity-type brokers --entity-default --add-config {}={}"
 
 logger = structlog.get_logger()

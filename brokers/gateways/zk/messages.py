@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from brokers.wire.catalogue import Catalogue
 
-CATALOGUE = Catalogue("brokers.gateways.shared", "brokers.gateways.zk")
+CATALOGUE = Catalogue("brokers.wire.configs", "brokers.gateways.shared", "brokers.gateways.zk")
 
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN = 4, 5, 6, 7
 CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37

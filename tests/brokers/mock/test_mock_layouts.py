@@ -6,6 +6,8 @@ from importlib.resources import files
 
 import pytest
 
+from brokers.mock.apis.serving import APIS
+from brokers.mock.messages import CATALOGUE
 from brokers.wire.layout import versions
 from conf.jars import fetch
 from conf.kafka_versions import KAFKA_VERSIONS
@@ -35,3 +37,7 @@ def test_a_layout_is_what_kafka_released(name: str) -> None:
         told = ignorable(theirs["fields"])
         assert ignorable(mine["fields"]) == {field: told[field] for field in ignorable(mine["fields"])}, number
     assert compared == set(range(claimed.low, claimed.high + 1))
+
+
+def test_each_request_that_can_be_read_is_served() -> None:
+    assert CATALOGUE.requests.keys() == APIS.keys()

@@ -31,7 +31,7 @@ def answer(*configs: Values, code: int = 0, message: str | None = None) -> Value
 
 @pytest.mark.parametrize("version", range(DESCRIBE_CONFIGS.version_min, DESCRIBE_CONFIGS.version_max + 1))
 def test_a_controller_is_asked_for_some_settings_with_what_is_below_them(version: int) -> None:
-    catalogue = Catalogue()
+    catalogue = Catalogue("brokers.wire.configs")
     frame = catalogue.encode_request(DESCRIBE_CONFIGS.key, version, 1, "test", describe_configs_values(7, (MIN_ISR,)))
     request = catalogue.decode_request(frame).values
     [resource] = request["Resources"]

@@ -10,7 +10,7 @@ from brokers.gateways.shared import file_settings
 from brokers.gateways.shared.file_settings import TRIES_MAX, Asked, FileSettings
 from brokers.wire.catalogue import Catalogue, framed
 
-CATALOGUE = Catalogue()
+CATALOGUE = Catalogue("brokers.wire.configs")
 UNCLEAN, MIN_ISR = "unclean.leader.election.enable", "min.insync.replicas"
 
 

@@ -27,7 +27,7 @@ def released() -> dict[str, Shape]:
 
 
 def ours(name: str) -> Shape:
-    packages = ("brokers.gateways.zk", "brokers.gateways.shared", "brokers.wire")
+    packages = ("brokers.gateways.zk", "brokers.gateways.shared", "brokers.wire.configs")
     places = (files(package) / "layouts" / f"{name}.json" for package in packages)
     read: Shape = json.loads(next(place for place in places if place.is_file()).read_text())
     return read

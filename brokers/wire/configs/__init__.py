@@ -1,0 +1,1 @@
+"""The messages that ask a server for its settings."""
