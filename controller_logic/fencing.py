@@ -89,6 +89,26 @@ def known_partition(batch: Batch, event: OfReplica | IsrWritten) -> tuple[Workin
     return partition if isinstance(partition, Refusal) else (topic, partition)
 
 
+def reported_partition(batch: Batch, event: OfReplica) -> tuple[WorkingTopic, Partition] | None:
+    """Find the partition that a broker's report names; refuse the report and return None if there is none."""
+    namesake = of_another_topic(batch, event)
+    if namesake is not None:
+        batch.recorder.answer_if_requested(*namesake)
+        return None
+    found = known_partition(batch, event)
+    if not isinstance(found, Refusal):
+        return found
+    held = batch.state.topic(event.topic)
+    refuse_report(batch, "topic" if held is None or held.is_deleting else "partition", found)
+    return None
+
+
+def refuse_report(batch: Batch, field: str, refusal: Refusal) -> None:
+    """Reject a report for one of its fields, and answer it if it asks for that."""
+    batch.recorder.reject(field, refusal.message, Reason.REQUEST_REFUSED)
+    batch.recorder.answer_if_requested(*refusal)
+
+
 def known_topic(batch: Batch, event: _Named) -> WorkingTopic | Refusal:
     """Find the topic that an event names, unless it is being deleted."""
     refusal = of_another_topic(batch, event)

@@ -50,24 +50,18 @@ def replica_log(batch: Batch, event: ReplicaLog) -> None:
     """Take a replica whose log is proven complete into the eligible ones, and keep the log for an election by logs."""
     if batch.state.level < ELIGIBLE_LEVEL:
         message = f"replica_log needs level {ELIGIBLE_LEVEL}, and the level is {batch.state.level}: raise it first"
-        _refuse(batch, "kind", Refusal("UNSUPPORTED_VERSION", message))
+        fencing.refuse_report(batch, "kind", Refusal("UNSUPPORTED_VERSION", message))
         return
     broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
         return
-    namesake = fencing.of_another_topic(batch, event)
-    if namesake is not None:
-        batch.recorder.answer_if_requested(*namesake)
-        return
-    found = fencing.known_partition(batch, event)
-    if isinstance(found, Refusal):
-        held = batch.state.topic(event.topic)
-        _refuse(batch, "topic" if held is None or held.is_deleting else "partition", found)
+    found = fencing.reported_partition(batch, event)
+    if found is None:
         return
     topic, partition = found
     wrong = _wrong_field(event, broker, partition)
     if wrong is not None:
-        _refuse(batch, *wrong)
+        fencing.refuse_report(batch, *wrong)
         return
     if partition.leader == NO_LEADER and partition.leader_epoch != NO_EPOCH:
         log = ReportedLog(event.broker, event.broker_epoch, event.last_written_epoch, event.log_end_offset)
@@ -77,11 +71,6 @@ def replica_log(batch: Batch, event: ReplicaLog) -> None:
     elif unclean_recovery.is_waiting(partition):
         elect_leader(batch, topic, partition)
     batch.recorder.answer_if_requested()
-
-
-def _refuse(batch: Batch, field: str, refusal: Refusal) -> None:
-    batch.recorder.reject(field, refusal.message, Reason.REQUEST_REFUSED)
-    batch.recorder.answer_if_requested(*refusal)
 
 
 def _wrong_field(event: ReplicaLog, broker: Broker, partition: Partition) -> tuple[str, Refusal] | None:

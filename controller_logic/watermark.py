@@ -35,14 +35,12 @@ from controller_logic.commit_reports import (
     commit_watermark_due,
     commit_watermarks_due,
 )
-from controller_logic.fencing import Refusal
 from controller_logic.lag import forgotten, is_caught_up, leader_end_offset, with_log_ends
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.events import LogEndOffset
 from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from state.partition import Partition
-from state.reason import Reason
 
 
 def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
@@ -54,16 +52,8 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
         return
-    refusal = fencing.of_another_topic(batch, event)
-    if refusal is not None:
-        batch.recorder.answer_if_requested(*refusal)
-        return
-    found = fencing.known_partition(batch, event)
-    if isinstance(found, Refusal):
-        held = batch.state.topic(event.topic)
-        field = "topic" if held is None or held.is_deleting else "partition"
-        batch.recorder.reject(field, found.message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_requested(*found)
+    found = fencing.reported_partition(batch, event)
+    if found is None:
         return
     topic, partition = found
     if partition.removed and any(entry.broker == event.broker for entry in partition.removed):
@@ -71,8 +61,7 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
         return
     if event.broker not in partition.replicas:
         refusal = fencing.holds_no_replica(event.broker, event.topic, event.partition)
-        batch.recorder.reject("broker", refusal.message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_requested(*refusal)
+        fencing.refuse_report(batch, "broker", refusal)
         return
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:
