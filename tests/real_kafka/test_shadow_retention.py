@@ -61,10 +61,12 @@ def test_a_reader_begins_with_the_oldest_snapshot_and_goes_on_with_the_newest(st
     wait_until(lambda: len(snapshots(stock)) > 1, "two snapshots")
     oldest = snapshots(stock)[0]
     with ShadowReader(stock.endpoints) as reader:
+        reader.wait_for(lambda item: isinstance(item, Batch), "a batch")
+        begun = reader.read[0]
+        # Retention may have removed the oldest one meanwhile.
+        assert isinstance(begun, Snapshot) and begun.offset >= oldest.offset
+        wait_until(lambda: begun.offset < snapshots(stock)[-1].offset, "a newer snapshot")
         reader.wait_for_offset(snapshots(stock)[-1].offset + 5)
-    begun = reader.read[0]
-    # Retention may have removed it meanwhile.
-    assert isinstance(begun, Snapshot) and begun.offset >= oldest.offset
     assert [batch.base_offset for batch in reader.batches] == [
         begun.offset,
         *(batch.next_offset for batch in reader.batches[:-1]),

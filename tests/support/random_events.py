@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from state.cluster import State
+from state.level import FIRST_LEVEL
 from state.partition import ReplicaState, TopicState
 from tests.support.lying_clocks import forged
 from tests.support.random_places import (
@@ -45,7 +46,10 @@ def _level(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 
 
 def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    who = {"gateway": 100 + a % 2, "incarnation": f"g{b % 3}"}
+    who: Fields = {"gateway": 100 + a % 2, "incarnation": f"g{b % 3}"}
+    # One of an older release is refused once the level was raised.
+    if state.cluster.level > FIRST_LEVEL and b < 11:
+        who["level"] = state.cluster.level
     if c % 3 == 0:
         return "gateway_started", who | {"voters": [101, 100], "is_kraft": b % 4 > 0}
     held = state.cluster.gateways.get(100 + a % 2)

@@ -31,7 +31,7 @@ CAME_LATER = ("ClearElrRecord", "UnregisterControllerRequest", "UnregisterContro
 # The records that have more than one version among the levels of a log.
 VERSIONS_BY_LEVEL = {"RegisterBrokerRecord": register_version, "BrokerRegistrationChangeRecord": change_version}
 PACKAGES = (
-    *("brokers.wire", "brokers.wire.metadata", "brokers.wire.security"),
+    *("brokers.wire", "brokers.wire.configs", "brokers.wire.metadata", "brokers.wire.security"),
     *("brokers.gateways.shared", "brokers.gateways.kraft"),
 )
 
