@@ -69,14 +69,18 @@ def audit_rest(batch: Batch, event: Observed, scene: Scene, seen: _Numbers) -> N
     """Check the partitions of a broker that came or went in which the observed controller changed nothing.
 
     ``seen`` are the partitions that the event has rows about. The rules that are asked here change nothing twice, so an
-    operation in parts is checked with its last part, in the state that it led to.
+    operation in parts is checked with its last part, in the state that it led to. They change nothing either where the
+    broker is not in sync and a live one leads.
     """
     broker = scene.broker
     if broker is None or event.cause not in ABOUT_ALL_OF_A_BROKER or event.part + 1 < event.parts:
         return
+    live = batch.state.broker_sets.live
     for topic in batch.state.topics():
+        seen_here = seen.get(topic.topic, ())
         for partition in topic.partitions.on({broker}):
-            if broker not in partition.replicas or partition.partition in seen.get(topic.topic, ()):
+            is_concerned = partition.leader not in live or broker == partition.leader or broker in partition.isr
+            if not is_concerned or broker not in partition.replicas or partition.partition in seen_here:
                 continue
             check_partition(batch, event, topic, partition, partition)
             compare_partition(batch, event, scene, topic, partition, partition)

@@ -48,6 +48,8 @@ class Scene(NamedTuple):
     def online(self, partition: Partition, replicas: tuple[int, ...]) -> tuple[int, ...]:
         """List the replicas that may lead, in order of assignment."""
         active, brokers = self.sets.active, self.brokers
+        if not self.sets.choosing_dirs and not self.sets.with_dir_left:
+            return tuple([r for r in replicas if r in active])
         return tuple([r for r in replicas if r in active and is_readable(partition, brokers[r])])
 
 
@@ -70,9 +72,9 @@ def predicted(cause: Cause, scene: Scene, topic: WorkingTopic, before: Partition
     if scene.has_eligible_leaders:
         change = with_eligible(before, change, topic.min_isr)
     made = apply(before, change)
-    is_dropped = not set(before.replicas) <= set(made.replicas)
+    is_dropped = made.replicas != before.replicas and not set(before.replicas) <= set(made.replicas)
     leader_epoch = before.leader_epoch + (made.leader != before.leader or is_dropped)
-    return replace(made, leader_epoch=leader_epoch)
+    return made if leader_epoch == made.leader_epoch else replace(made, leader_epoch=leader_epoch)
 
 
 def first_leader(scene: Scene, after: Partition) -> Partition | None:
@@ -83,6 +85,8 @@ def first_leader(scene: Scene, after: Partition) -> Partition | None:
 
 def _settled(scene: Scene, topic: WorkingTopic, before: Partition, change: PartitionChange) -> PartitionChange:
     """Add the end of a reassignment to a change that completes it."""
+    if not (before.is_reassigning or change.adding_replicas or change.removing_replicas):
+        return change
     made = apply(before, change)
     if not made.is_reassigning or not set(reassignment.target_of(made)) <= set(made.isr):
         return change

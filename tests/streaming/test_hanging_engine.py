@@ -105,11 +105,11 @@ def test_nothing_is_green_while_an_engine_or_its_standby_hangs(tmp_path: Path) -
 
         wait_until(lambda: "serving metrics" in standby.log.read_text(), "the standby's address")
         other = address_of(standby)
-        loaded = "the standby to have loaded everything"
-        wait_until(lambda: status(f"{other}/standbyz") == 200, loaded, START_TIMEOUT_S)
+        standbyz = f"{other}/standbyz"
+        wait_until(lambda: status(standbyz) == 200, "the standby to have loaded everything", START_TIMEOUT_S)
         with frozen(path, jvm_of(standby)):
-            wait_until(lambda: status(f"{other}/standbyz") == 503, "the standby to say that it cannot take over")
-        wait_until(lambda: status(f"{other}/standbyz") == 200, "the standby to wait for its turn again")
+            wait_until(lambda: status(standbyz) == 503, "the standby to say that it cannot take over")
+        wait_until(lambda: status(standbyz) == 200, "the standby to wait for its turn again")
 
 
 def test_an_engine_or_a_standby_whose_jvm_hangs_ends_when_it_is_asked_to(tmp_path: Path) -> None:
