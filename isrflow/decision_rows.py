@@ -70,10 +70,13 @@ def within(found: list[Decided], bytes_max: int) -> list[Decided]:
 
 
 class RowReader:
-    """A reader of rows in parts. It unpacks a block once while reads stay in that block. Errors name ``bus``."""
+    """A reader of rows in parts. It unpacks a block once while reads stay in that block. Errors name ``bus``.
+
+    Several threads may use one instance.
+    """
 
     def __init__(self, bus: str) -> None:
-        self._bus = bus
+        self.bus = bus
         self._opened: OpenedRow | None = None
 
     def after(
@@ -86,9 +89,10 @@ class RowReader:
         """
         if not is_block(row.body):
             return [row]
-        if self._opened is None or self._opened.row != row:
-            self._opened = opened(row, self._bus)
-        found = self._opened.decisions(place[1] + 1 if place[0] == row.seq else 0, limit)
+        held = self._opened
+        if held is None or held.row != row:
+            held = self._opened = opened(row, self.bus)
+        found = held.decisions(place[1] + 1 if place[0] == row.seq else 0, limit)
         return found if bytes_max is None else within(found, bytes_max)
 
     def columns(
@@ -102,7 +106,7 @@ class RowReader:
         count = size = 0
         for row in rows:
             if is_block(row.body) and (row.seq, row.idx) > after:
-                with _damage_told(row, self._bus):
+                with _damage_told(row, self.bus):
                     block = column_blocks.opened(*content_of(row))
                     found.append(DecidedColumns(row.seq, row.idx, block, column_blocks.runs_in(block)))
                 count += block.decision_count

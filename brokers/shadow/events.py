@@ -8,8 +8,9 @@ from brokers.shadow.operation import Operation
 from brokers.shadow.shadow_bus import Observation
 from state.observed_events import Cause, Certainty, Observed, ObservedSetting, Results
 
-# Small enough that an event stays well below the largest one of a bus (8 MiB), with long names and many replicas.
-PART_ROWS = 5_000
+# Small enough that an event stays well below the largest one of a bus (8 MiB), with long names and many replicas, and
+# that the bus keeps an index of its partitions.
+PART_ROWS = 4_000
 # The value of a setting may have 4 kB.
 PART_SETTINGS = 500
 # If nothing tells the id of the cluster.

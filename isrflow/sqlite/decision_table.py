@@ -19,15 +19,15 @@ def write(connection: sqlite3.Connection, rows: Sequence[Decided]) -> None:
 
 
 def read_after(
-    connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, bus: str
+    connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, reader: RowReader
 ) -> list[Decided]:
     """Return up to ``limit`` decisions after a place, with up to ``bytes_max`` bytes, but at least one.
 
-    Raises ``DamagedError``, which names the ``bus``.
+    Raises ``DamagedError``, which names the bus of ``reader``.
     """
     found: list[Decided] = []
-    size, reader = 0, RowReader(bus)
-    for row in _rows_after(connection, after, limit, bus):
+    size = 0
+    for row in _rows_after(connection, after, limit, reader.bus):
         some = reader.after(row, after, limit - len(found))
         size += sum([len(one.body) for one in some])
         found += some
@@ -39,14 +39,14 @@ def read_after(
 
 
 def read_columns_after(
-    connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, bus: str
+    connection: sqlite3.Connection, after: tuple[int, int], limit: int, bytes_max: int, reader: RowReader
 ) -> list[Decided | DecidedColumns]:
     """Return the decisions after a place, with blocks of columns as they are.
 
     The last row is the first that reaches ``limit`` decisions or exceeds ``bytes_max``. Raises ``DamagedError``, which
-    names the ``bus``.
+    names the bus of ``reader``.
     """
-    return RowReader(bus).columns(_rows_after(connection, after, limit, bus), after, limit, bytes_max)
+    return reader.columns(_rows_after(connection, after, limit, reader.bus), after, limit, bytes_max)
 
 
 def _rows_after(connection: sqlite3.Connection, after: tuple[int, int], limit: int, bus: str) -> Iterator[Decided]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from isrflow.clock import now_ms
 from isrflow.column_blocks import DecidedColumns
 from isrflow.contract import DECISIONS_BYTES_MAX, MAX_EVENT_BYTES, Decided
+from isrflow.decision_rows import RowReader
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
 from isrflow.sqlite import checksums, decision_table
@@ -32,6 +33,7 @@ class LogFile(BusFile):
         self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
     ) -> None:
         super().__init__(path, access, lock_timeout_s)
+        self._rows = RowReader(f"bus {self.path}")
         try:
             with self._errors():
                 self._open()
@@ -94,7 +96,7 @@ class LogFile(BusFile):
         """
         with self._errors(), self._snapshot() as connection:
             start = self._start_after(after, passing_over=passing_over)
-            return decision_table.read_after(connection, start, limit, bytes_max, f"bus {self.path}")
+            return decision_table.read_after(connection, start, limit, bytes_max, self._rows)
 
     def decided_columns(self, after: tuple[int, int], limit: int) -> list[Decided | DecidedColumns]:
         """Return decisions after (seq, index), in order, with blocks of columns as they are.
@@ -103,7 +105,7 @@ class LogFile(BusFile):
         """
         with self._errors(), self._snapshot() as connection:
             start = self._start_after(after)
-            return decision_table.read_columns_after(connection, start, limit, DECISIONS_BYTES_MAX, f"bus {self.path}")
+            return decision_table.read_columns_after(connection, start, limit, DECISIONS_BYTES_MAX, self._rows)
 
     def _start_after(self, after: tuple[int, int], *, passing_over: bool = False) -> tuple[int, int]:
         """Return the place from which to read on. Raises ``TrimmedError`` if decisions after ``after`` were removed."""
