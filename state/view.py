@@ -16,8 +16,6 @@ from state.partition import Partition, Topic, TopicState
 def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
     """Describe the whole state, from the ``cluster`` of shard 0 and the ``topics`` of all shards."""
     ordered = sorted(topics, key=lambda topic: topic.topic)
-    served = (partition for topic in ordered if topic.state == TopicState.created for partition in topic.partitions)
-    backlog = cluster.shown_backlog(Counter(broker for partition in served for broker in partition.backlog))
     return (
         _with_acls(cluster)
         | _with_entities(cluster)
@@ -26,7 +24,7 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
             "seq": cluster.seq,
             "time_ms": cluster.clock_ms,
             "clock_skew_ms": cluster.clock_skew_ms,
-            "brokers": [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)],
+            "brokers": brokers_of(cluster, ordered),
             "topics": [_topic(topic) for topic in ordered],
             "partitions": [
                 _partition(topic.topic, partition, has_eligible=cluster.has_eligible_leaders)
@@ -35,6 +33,13 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
             ],
         }
     )
+
+
+def brokers_of(cluster: Cluster, topics: Iterable[Topic]) -> list[dict[str, Any]]:
+    """Describe the brokers alone, each with its backlog in ``topics``."""
+    served = (partition for topic in topics if topic.state == TopicState.created for partition in topic.partitions)
+    backlog = cluster.shown_backlog(Counter(broker for partition in served for broker in partition.backlog))
+    return [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)]
 
 
 def _with_acls(cluster: Cluster) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from cli.committed import Committed
 from cli.errors import Refused
 from state.broker import Broker
+from state.view import brokers_of
 
 
 def rows_of(found: Committed) -> list[dict[str, Any]]:
@@ -22,7 +23,7 @@ def rows_of(found: Committed) -> list[dict[str, Any]]:
             "in_sync": in_sync[shown["broker"]],
             "is_kraft": found.cluster.brokers[shown["broker"]].is_kraft,
         }
-        for shown in found.view()["brokers"]
+        for shown in brokers_of(found.cluster, found.topics.values())
     ]
 
 
