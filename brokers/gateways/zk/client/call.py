@@ -39,9 +39,13 @@ class SessionThread:
         """Make a blocking call."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(call, *given, **named))
 
-    def close(self) -> "asyncio.Task[None]":
+    def begin_to_close(self) -> "asyncio.Task[None]":
         """End the session, once, and with it the calls that wait for ZooKeeper: one may block this thread."""
         if self._closing is None:
             self._closing = asyncio.create_task(in_own_thread(self._close))
             self._closing.add_done_callback(lambda done: self._thread.shutdown(wait=False))
         return self._closing
+
+    async def close(self) -> None:
+        """End the session, and wait until it has ended. A caller that is cancelled meanwhile does not stop the end."""
+        await asyncio.shield(self.begin_to_close())

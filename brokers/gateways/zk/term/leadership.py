@@ -278,7 +278,7 @@ class Leadership:
 
     def _give_up(self) -> None:
         self._end(f"ZooKeeper was out of reach for {self._settings.zookeeper_session_timeout_ms} ms")
-        self._thread.close()
+        self._thread.begin_to_close()
 
     def _end(self, why: str) -> None:
         if self.ended is None:
