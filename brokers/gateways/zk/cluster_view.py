@@ -71,14 +71,14 @@ class ClusterView:
         # derived from the view is valid until one of the two rises.
         self.changes = 0
         self.online_changes = 0
-        # The newest decision of a kind that ZooKeeper shows; None before the first one after the image.
+        # The newest decision of a kind that ZooKeeper shows, or the one that the image ends with.
         self.newest: AnyDecision | None = None
 
-    def begin_with(self, image: Image) -> None:
-        """Take in the cluster as it was last committed."""
+    def begin_with(self, image: Image, newest: AnyDecision | None = None) -> None:
+        """Take in the cluster as it was last committed. ``newest`` is a decision on the last event that led to any."""
         for decision in decisions_of(image):
             self.apply(decision)
-        self.newest = None
+        self.newest = newest
         quorum = read_cluster(image).quorum
         self.quorum_epoch = quorum.quorum_epoch
         if quorum.voter != NO_LEADER:

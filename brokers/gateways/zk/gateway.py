@@ -41,7 +41,7 @@ from brokers.gateways.zk.lead_watch import LeadWatch
 from brokers.gateways.zk.mirror.mirror import MirrorError
 from brokers.gateways.zk.settings import Identity, Settings
 from brokers.gateways.zk.term.leadership import Leadership, NotNamedError
-from brokers.gateways.zk.term.written_decision import check_has_written
+from brokers.gateways.zk.term.written_decision import check_has_written, newest_decision
 from brokers.gateways.zk.znodes import ZnodeError
 from brokers.wire.decoded_size import decoded_bytes_max
 from brokers.wire.server import Server
@@ -117,7 +117,7 @@ class Gateway:
         try:
             self._phases.begin("reading the state on the bus")
             found = await self._reader.image()
-            self._view.begin_with(found)
+            self._view.begin_with(found, await self._reader.ask(partial(newest_decision, through=found.seq)))
             self._seq = found.seq
             async with asyncio.TaskGroup() as group:
                 following = follow(self, settings.decisions_poll_interval_ms, settings.bus_unreachable_max_ms)

@@ -17,8 +17,10 @@ import msgspec
 from brokers.gateways.zk import znodes
 from brokers.gateways.zk.client.session import Session
 from brokers.gateways.zk.term.bus_note import OtherBusError
-from bus.interface import Bus, TrimmedError
+from bus.interface import AFTER_ALL_OF, Bus, TrimmedError
 from state.decisions import AnyDecision, decode
+
+_GROWTH = 8
 
 
 class _Written(msgspec.Struct):
@@ -32,6 +34,23 @@ class _Written(msgspec.Struct):
 def text_of(bus_id: int, decision: AnyDecision) -> bytes:
     """Write the note of a decision."""
     return msgspec.json.encode(_written_from(bus_id, decision))
+
+
+def newest_decision(bus: Bus, through: int) -> AnyDecision | None:
+    """Return a decision on the newest event up to ``through`` that led to any; None if there is none, or no longer.
+
+    A term that begins with a state writes what follows from it, so it notes this decision until it hears of a later
+    one. A bus can only be read forwards, so ever longer stretches before ``through`` are looked at. Raises ``BusError``.
+    """
+    events = 1
+    while True:
+        begin, found = max(0, through - events), None
+        after = (begin, AFTER_ALL_OF)
+        while (read := bus.decisions(after, 1, passing_over=True)) and read[0].seq <= through:
+            found, after = read[0], (read[0].seq, AFTER_ALL_OF)
+        if found is not None or begin == 0:
+            return None if found is None else decode(found.body)
+        events *= _GROWTH
 
 
 def noted_in(session: Session) -> bytes:
