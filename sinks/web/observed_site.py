@@ -31,6 +31,10 @@ class _Observer(Live):
         self._look_at_the_bus()
         self.picture = replace(self.picture, waiting_ms=waiting_ms(self._bus))
 
+    def _rest(self, began_s: float) -> bool:
+        """Return whether the thread stops. It need not rest, because no engine shares its process."""
+        return self._stopping.is_set()
+
 
 class ObservedSite:
     """The page on loopback, and nothing else: it measures nothing."""
