@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +17,7 @@ from bus.interface import Bus, BusError
 from state.canonical import RESULTS_MAX
 from state.decisions import Answer, AnyDecision, Rejected
 from state.event_text import decode
-from state.events import AnyEvent, LogEndOffset, LogEndOffsets, ReplicaLog, ReplicaReport, TopicPartition
+from state.events import AnyEvent, LogEndOffset, LogEndOffsets, Malformed, ReplicaLog, ReplicaReport, TopicPartition
 from state.reason import Reason
 from state.topic_events import LogEndRow, TopicLogEnds
 
@@ -36,6 +37,7 @@ class LogEnd(NamedTuple):
 
 LogEnds = Callable[[TopicPartition], LogEnd | None]
 StillTrue = Callable[[ReplicaReport], bool]
+_Refused = tuple[type[LogEndOffset | ReplicaLog | ReplicaReport], TopicPartition, str | None]
 
 
 class Outbox:
@@ -46,7 +48,8 @@ class Outbox:
     registration ``broker_epoch``, several in one event.
 
     The engine refuses events while this broker's clock is far ahead. Refused log ends and reports are sent again once
-    the engine accepts a heartbeat, because it accepts them too from then on.
+    the engine accepts a heartbeat, because it accepts their time too from then on. What it refuses for another
+    reason is not repeated, because it would be refused again.
     """
 
     def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
@@ -56,9 +59,8 @@ class Outbox:
         self._events: list[AnyEvent] = []
         self._changed: dict[TopicPartition, None] = {}
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
-        self._refused_log_ends: dict[TopicPartition, None] = {}
-        self._refused_logs: dict[TopicPartition, None] = {}
-        self._refused_reports: dict[tuple[TopicPartition, str | None], ReplicaReport] = {}
+        # What was refused for its time, by kind, replica and topic id, and how to send it again.
+        self._refused: dict[_Refused, Callable[[], None]] = {}
         # Return a replica's log end, or None if nothing may be sent yet, and whether a refused report still holds.
         self.log_end_of: LogEnds = lambda place: None
         self.is_still_true: StillTrue = lambda report: False
@@ -83,7 +85,7 @@ class Outbox:
     @property
     def has_refused(self) -> bool:
         """Whether something that the engine refused waits for the answer to a heartbeat."""
-        return bool(self._refused_log_ends or self._refused_reports or self._refused_logs)
+        return bool(self._refused)
 
     @property
     def waiting(self) -> int:
@@ -95,40 +97,36 @@ class Outbox:
         match decision:
             case Rejected(reason=Reason.TIME_AHEAD) if is_report_of(decision.raw, self._broker):
                 # All replicas, because a rejection shows only the beginning of a long event.
-                self._refused_log_ends.update(dict.fromkeys(self._reported))
-                self._reported.clear()
+                for place in list(self._reported):
+                    self._keep_log_end(place)
             case Rejected(reason=Reason.TIME_AHEAD):
-                self._keep_refused(decision)
+                self._keep_refused(decode(decision.raw.encode()))
             case Answer(request="broker_heartbeat", error="NONE") if decision.broker == self._broker:
-                self._send_refused()
+                refused, self._refused = self._refused, {}
+                for send_again in refused.values():
+                    send_again()
 
-    def _keep_refused(self, decision: Rejected) -> None:
-        event = decode(decision.raw.encode())
-        if isinstance(event, ReplicaLog) and event.broker == self._broker:
-            self._refused_logs[TopicPartition(event.topic, event.partition)] = None
-        if not isinstance(event, LogEndOffset | ReplicaReport) or event.broker != self._broker:
+    def _keep_refused(self, event: AnyEvent | Malformed) -> None:
+        if not isinstance(event, LogEndOffset | ReplicaLog | ReplicaReport) or event.broker != self._broker:
             return
         place = TopicPartition(event.topic, event.partition)
-        if isinstance(event, ReplicaReport):
-            if len(self._refused_reports) >= WAITING_MAX:
-                raise BusError(f"{WAITING_MAX} reports were refused")
-            self._refused_reports[place, event.topic_id] = event
-        elif self._reported.get(place) == (event.leader_epoch, event.log_end_offset):
-            del self._reported[place]
-            self._refused_log_ends[place] = None
+        match event:
+            case LogEndOffset() if self._reported.get(place) == (event.leader_epoch, event.log_end_offset):
+                self._keep_log_end(place)
+            case ReplicaLog():
+                self._refused[ReplicaLog, place, None] = partial(self.report_log_again, place)
+            case ReplicaReport():
+                if len(self._refused) >= WAITING_MAX:
+                    raise BusError(f"{WAITING_MAX} reports were refused")
+                self._refused[ReplicaReport, place, event.topic_id] = partial(self._report_again, event)
 
-    def _send_refused(self) -> None:
-        for place in self._refused_log_ends:
-            self.log_end_changed(place)
-        reports, logs = list(self._refused_reports.values()), list(self._refused_logs)
-        self._refused_logs.clear()
-        self._refused_log_ends.clear()
-        self._refused_reports.clear()
-        for report in reports:
-            if self.is_still_true(report):
-                self.send(replace(report, time_ms=now_ms()))
-        for place in logs:
-            self.report_log_again(place)
+    def _keep_log_end(self, place: TopicPartition) -> None:
+        del self._reported[place]
+        self._refused[LogEndOffset, place, None] = partial(self.log_end_changed, place)
+
+    def _report_again(self, report: ReplicaReport) -> None:
+        if self.is_still_true(report):
+            self.send(replace(report, time_ms=now_ms()))
 
     def send(self, event: AnyEvent) -> None:
         """Publish ``event`` soon."""
@@ -151,8 +149,8 @@ class Outbox:
         """Drop what was sent for a replica that is gone."""
         self._changed.pop(place, None)
         self._reported.pop(place, None)
-        self._refused_log_ends.pop(place, None)
-        self._refused_logs.pop(place, None)
+        self._refused.pop((LogEndOffset, place, None), None)
+        self._refused.pop((ReplicaLog, place, None), None)
 
     async def run(self) -> None:
         """Publish until cancelled. Raises ``BusError`` when the bus stays out of reach."""

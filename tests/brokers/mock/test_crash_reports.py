@@ -21,6 +21,7 @@ from tests.brokers.mock.test_partition import PLACE, decided_leader
 from tests.support.batches import batch
 
 COMMON = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.LEVEL_RAISED}
+BEAT = Answer(**COMMON, request_id="r", request="broker_heartbeat", error="NONE", message="", broker=1)
 OF_BROKER = ("last_written_epoch", "log_end_offset", "high_watermark", "broker_epoch")
 
 
@@ -116,20 +117,50 @@ def test_a_log_is_reported_once_and_again_when_no_replica_is_left_that_may_lead(
     played(tmp_path, scene)
 
 
+def refused_as(host: Host, reason: Reason, field: str) -> Rejected:
+    raw = next(e.raw for e in host.bus.read(0, host.bus.last_seq()) if b"replica_log" in e.raw)
+    return Rejected(**COMMON | {"reason": reason}, field=field, message="", raw=raw.decode())
+
+
 def test_a_report_that_was_refused_for_its_time_is_sent_again_while_there_is_no_leader(tmp_path: Path) -> None:
     async def scene(host: Host) -> None:
         host.begin(GONE)
         await host.logs()
-        raw = next(e.raw for e in host.bus.read(0, host.bus.last_seq()) if b"replica_log" in e.raw)
-        told = COMMON | {"reason": Reason.TIME_AHEAD, "field": "time_ms", "message": ""}
-        host.outbox.apply(Rejected(**told, raw=raw.decode()))
+        refused = refused_as(host, Reason.TIME_AHEAD, "time_ms")
+        host.outbox.apply(refused)
         assert host.outbox.has_refused
-        beat = Answer(**COMMON, request_id="r", request="broker_heartbeat", error="NONE", message="", broker=1)
-        host.outbox.apply(beat)
+        host.outbox.apply(BEAT)
         assert await host.logs() == [(2, 3, 1, 7)] * 2
-        host.outbox.apply(Rejected(**told, raw=raw.decode()))
+        assert not host.outbox.has_refused
+        host.outbox.apply(refused)
         host.metadata.apply(replace(GONE, leader=2, leader_epoch=6, partition_epoch=7, isr=(2,)))
-        host.outbox.apply(beat)
+        host.outbox.apply(BEAT)
         assert len(await host.logs()) == 2
+
+    played(tmp_path, scene)
+
+
+def test_a_report_that_was_refused_for_its_directory_is_not_sent_again(tmp_path: Path) -> None:
+    async def scene(host: Host) -> None:
+        host.begin(GONE)
+        await host.logs()
+        for _ in range(3):
+            host.outbox.apply(refused_as(host, Reason.REQUEST_REFUSED, "directory"))
+            assert not host.outbox.has_refused
+            host.outbox.apply(BEAT)
+        assert len(await host.logs()) == 1
+
+    played(tmp_path, scene)
+
+
+def test_a_log_is_reported_again_under_a_new_registration(tmp_path: Path) -> None:
+    """The engine sends the decision again once the broker is active."""
+
+    async def scene(host: Host) -> None:
+        host.begin(GONE)
+        await host.logs()
+        host.replicas.set_broker_epoch(8)
+        host.replicas.apply(GONE)
+        assert await host.logs() == [(2, 3, 1, 7), (2, 3, 1, 8)]
 
     played(tmp_path, scene)
