@@ -98,14 +98,15 @@ def _partition(topic: str, partition: Partition, *, has_eligible: bool) -> dict[
             "completed_epochs": _by_replica(partition, partition.completed_epochs),
             "removed_replicas": {str(removed.broker): removed.state.name for removed in partition.removed},
         }
-        | _eligible(partition, has_eligible=has_eligible)
+        | eligible_fields(partition, has_eligible=has_eligible)
         | _directories(partition)
     )
 
 
-def _eligible(partition: Partition, *, has_eligible: bool) -> dict[str, Any]:
-    elr, last = partition.elr, partition.last_known_elr
-    return {"elr": elr, "last_known_elr": last} if has_eligible or elr or last else {}
+def eligible_fields(partition: Partition, *, has_eligible: bool) -> dict[str, tuple[int, ...]]:
+    """Return the eligible leader replicas and the last known leader, if they are kept or any is left."""
+    fields = {"elr": partition.elr, "last_known_elr": partition.last_known_elr}
+    return fields if has_eligible or partition.has_eligible else {}
 
 
 def _directories(partition: Partition) -> dict[str, Any]:

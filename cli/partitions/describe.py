@@ -38,6 +38,7 @@ def command(settings: Settings, at: str | None, names: tuple[PartitionName, ...]
         if number:
             click.echo()
         state = shown["state"] if partition.state is PartitionState.OnlinePartition else f"{shown['state']}, no leader"
+        eligible = (("Elr", partition.elr), ("LastKnownElr", partition.last_known_elr))
         show_fields(
             (
                 ("Partition", name),
@@ -48,6 +49,7 @@ def command(settings: Settings, at: str | None, names: tuple[PartitionName, ...]
                 ("PartitionEpoch", partition.partition_epoch),
                 ("Replicas", ids(partition.replicas)),
                 ("Isr", ids(partition.isr)),
+                *((name, ids(members)) for name, members in eligible if members),
                 ("MinIsr", found.min_isr(topic)),
                 ("Adding", ids(partition.adding_replicas)),
                 ("Removing", ids(partition.removing_replicas)),

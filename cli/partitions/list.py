@@ -10,12 +10,14 @@ from cli.output import format_option, ids, show_json, show_table
 from cli.partition_filters import Filters, filtered
 from cli.topic_argument import topic_filter
 from conf.settings import Settings
+from state.view import eligible_fields
 
 _FIELDS = (
     *("partition", "leader", "replicas", "isr"),
     *("adding_replicas", "removing_replicas", "leader_epoch", "high_watermark"),
 )
 _HEAD = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Adding", "Removing", "LeaderEpoch", "HighWatermark")
+_ELIGIBLE_HEAD = ("Elr", "LastKnownElr")
 
 
 @click.command("list")
@@ -52,12 +54,20 @@ def command(
         for of, partition in filters.matches(found, topics)
         if (broker is None or broker in partition.replicas) and (led_by is None or led_by == partition.leader)
     ]
-    rows = [{"topic": of.topic} | {name: getattr(partition, name) for name in _FIELDS} for of, partition in wanted]
+    has_eligible = found.cluster.has_eligible_leaders
+    rows = [
+        {"topic": of.topic}
+        | {name: getattr(partition, name) for name in _FIELDS}
+        | eligible_fields(partition, has_eligible=has_eligible)
+        for of, partition in wanted
+    ]
     if form == "json":
         show_json(rows)
         return
-    cells = ([_cell(name, value) for name, value in row.items()] for row in rows)
-    show_table(_HEAD, cells)
+    # Two more columns only if there is anything in them.
+    head = (*_HEAD, *_ELIGIBLE_HEAD) if any(partition.has_eligible for _, partition in wanted) else _HEAD
+    names = ("topic", *_FIELDS, "elr", "last_known_elr")[: len(head)]
+    show_table(head, ([_cell(name, row.get(name, ())) for name in names] for row in rows))
 
 
 def _cell(name: str, value: object) -> object:

@@ -147,11 +147,46 @@ def test_a_file_that_is_not_a_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> 
     assert done.stderr == "Error: bus.db is not a bus: expected a SQLite file\n"
 
 
-def test_topics_describe_has_kafkas_columns_of_eligible_replicas(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+@pytest.fixture
+def eligible_bus(bus: EmbeddedBus) -> EmbeddedBus:
+    """The bus of a cluster with eligible leader replicas, where t-0 has no leader and t-1 is in sync."""
     on = Cluster(seq=7, controller_epoch=1, level=ELIGIBLE_LEVEL, config={ELIGIBLE_VERSION: "1"})
     offline = replace(partition(0, -1, ()), elr=(2, 3), last_known_elr=(1,))
     pages = [Page(0, -1, encode_cluster(on)), Page(0, 0, encode_topics([topic("t", offline, partition(1, 1, (1, 2)))]))]
     bus.commit(1, 7, [], pages)
+    return bus
+
+
+def test_topics_describe_has_kafkas_columns_of_eligible_replicas(isrflow: Isrflow, eligible_bus: EmbeddedBus) -> None:
     _, first, second = isrflow("topics", "describe", "t").stdout.splitlines()
     assert first.split("\t")[5:8] == ["Isr: ", "Elr: 2,3", "LastKnownElr: 1"]
     assert second.split("\t")[5:8] == ["Isr: 1,2", "Elr: ", "LastKnownElr: "]
+
+
+def test_partitions_list_has_columns_of_eligible_replicas_where_there_are_any(
+    isrflow: Isrflow, eligible_bus: EmbeddedBus
+) -> None:
+    head, first, second = isrflow("partitions", "list", "--topic", "t").stdout.splitlines()
+    assert head.split()[-2:] == ["Elr", "LastKnownElr"]
+    assert (first.split()[-2:], second.split()[-2:]) == (["2,3", "1"], ["-", "-"])
+    head, only = isrflow("partitions", "list", "--led-by", "1", "--topic", "t").stdout.splitlines()
+    assert (head.split()[-1], only.split()[-1]) == ("HighWatermark", "42")
+    rows = json.loads(isrflow("partitions", "list", "--topic", "t", "--format", "json").stdout)
+    assert [(row["elr"], row["last_known_elr"]) for row in rows] == [([2, 3], [1]), ([], [])]
+
+
+def test_partitions_list_without_eligible_replicas_has_no_field_for_them(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    assert "Elr" not in isrflow("partitions", "list").stdout
+    rows = json.loads(isrflow("partitions", "list", "--format", "json").stdout)
+    assert rows and not any("elr" in row or "last_known_elr" in row for row in rows)
+
+
+def test_partitions_describe_shows_eligible_replicas_where_there_are_any(
+    isrflow: Isrflow, eligible_bus: EmbeddedBus
+) -> None:
+    offline, online = isrflow("partitions", "describe", "t-0", "t-1").stdout.split("\n\n")
+    fields = dict(map(str.split, filter(lambda line: "Elr" in line, offline.splitlines())))
+    assert fields == {"Elr:": "2,3", "LastKnownElr:": "1"}
+    assert "Elr" not in online
+    shown = json.loads(isrflow("partitions", "describe", "t-0", "--format", "json").stdout)
+    assert (shown[0]["elr"], shown[0]["last_known_elr"]) == ([2, 3], [1])
