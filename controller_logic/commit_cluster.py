@@ -37,7 +37,7 @@ def commit_remaining(batch: Batch, broker: Broker, remaining: int) -> None:
 
 def commit_gateway(batch: Batch, gateway: Gateway) -> None:
     """Commit a gateway. No decision is recorded, because the decision on the quorum says what brokers need."""
-    batch.state.gateways[gateway.gateway] = gateway
+    batch.state.put_gateways({**batch.state.gateways, gateway.gateway: gateway})
 
 
 def commit_quorum(batch: Batch, quorum: Quorum) -> None:
@@ -99,7 +99,7 @@ def commit_level(batch: Batch, level: int) -> None:
     """Commit the level. Silent gateways that do not support it must start again, and are refused then."""
     state = batch.state
     state.level = level
-    state.gateways = {number: held for number, held in state.gateways.items() if held.level >= level}
+    state.put_gateways({number: held for number, held in state.gateways.items() if held.level >= level})
     batch.recorder.say(LevelDecision, Reason.LEVEL_RAISED, level=level)
 
 

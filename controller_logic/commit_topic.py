@@ -37,7 +37,7 @@ def put_found_partition(batch: Batch, topic: WorkingTopic, partition: Partition)
 def commit_topic_config(batch: Batch, topic: WorkingTopic, config: dict[str, str]) -> None:
     """Commit a topic's own settings. The totals depend on its min.insync.replicas."""
     batch.state.totals.take_out_partitions(topic)
-    topic.put_config(config, batch.state.policy)
+    topic.put_config(config, batch.state.policy, batch.state.has_log_reports)
     batch.state.totals.put_back_partitions(topic)
     batch.recorder.say_config("topic", topic.topic, config)
 

@@ -15,6 +15,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from controller_logic import fencing, hearing, sessions
+from controller_logic.availability import elect_all_leaderless
 from controller_logic.batch import Batch
 from controller_logic.broker_settings import tell_changed_settings
 from controller_logic.commit_cluster import commit_gateway, commit_quorum, commit_quorum_epoch
@@ -31,7 +32,10 @@ EPOCHS_ON_MAX = 200_000_000
 
 
 def gateway_started(batch: Batch, event: GatewayStarted) -> None:
-    """Register a gateway. It leads if no gateway does, or if it led before it started again."""
+    """Register a gateway. It leads if no gateway does, or if it led before it started again.
+
+    From the first one on, partitions that would wait for logs do not (``WorkingTopic.recovery``).
+    """
     if event.gateway not in event.voters:
         message = f"gateway {event.gateway} is not among the voters {list(event.voters)}"
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
@@ -49,7 +53,10 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
     voters = tuple(sorted(set(event.voters)))
     gateway = Gateway(event.gateway, event.incarnation, voters, NO_TIME, is_kraft=event.is_kraft, level=event.level)
     gateway = _heard(batch, gateway)
+    had_log_reports = batch.state.has_log_reports
     commit_gateway(batch, gateway)
+    if had_log_reports and batch.state.has_eligible_leaders:
+        elect_all_leaderless(batch)
     is_new = former is None or former.incarnation != event.incarnation
     if is_new and batch.state.quorum.voter in (NO_LEADER, event.gateway):
         _elect(batch, gateway, behind, Reason.GATEWAY_STARTED)

@@ -94,7 +94,7 @@ def is_complete(batch: Batch, partition: Partition, event: ReplicaLog) -> bool:
         event.broker in partition.former_members
         and event.log_end_offset >= committed >= event.high_watermark
         and partition.high_watermark_epoch != NO_EPOCH
-        and not batch.state.gateways
+        and batch.state.has_log_reports
         and not any(held is not None and held.is_kraft for held in map(batch.state.brokers.get, partition.replicas))
     )
 

@@ -1,7 +1,8 @@
 """Elect the most complete log once no replica is in sync or eligible (KIP-966, its second part).
 
 ``unclean.recovery.strategy`` says when. While it is set it takes the place of unclean.leader.election.enable, and no
-last known leader is elected unseen. Without it these two decide, as in Kafka, which has no such elections yet.
+last known leader is elected unseen. Without it these two decide, as in Kafka, which has no such elections yet. Balanced
+and Aggressive count as unset once a gateway is known, because the brokers behind it report no logs.
 
 | strategy   | who is elected                                                                                       |
 |------------|------------------------------------------------------------------------------------------------------|
@@ -32,20 +33,22 @@ from state.change import PartitionChange
 from state.features import ELIGIBLE_LEVEL
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, ReportedLog
-from state.policy import RECOVERY_STRATEGY, UncleanRecovery
+from state.policy import COMPARING, RECOVERY_STRATEGY, UncleanRecovery
+from state.setting_text import trimmed
 
 _Waiting = tuple[WorkingTopic, Partition]
 
 
 def complaint_about(batch: Batch, settings: Mapping[str, str | None]) -> str | None:
     """Return why ``settings`` cannot choose a strategy; None if they can, or do not."""
-    if not settings.get(RECOVERY_STRATEGY):
+    strategy = trimmed(settings.get(RECOVERY_STRATEGY) or "")
+    if not strategy:
         return None
     if batch.state.level < ELIGIBLE_LEVEL:
         level = batch.state.level
         return f"{RECOVERY_STRATEGY} needs level {ELIGIBLE_LEVEL}, and the level is {level}: raise it first"
-    if batch.state.gateways:
-        return f"{RECOVERY_STRATEGY} is not for brokers behind a gateway, because they report no logs"
+    if strategy in COMPARING and not batch.state.has_log_reports:
+        return f"{RECOVERY_STRATEGY} cannot be {strategy} with a gateway: the brokers behind it report no logs"
     return None
 
 

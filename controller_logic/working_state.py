@@ -21,6 +21,7 @@ from state.broker import Broker, BrokerState
 from state.cluster import Changes, State
 from state.events import Logged
 from state.ids import without_collisions
+from state.metadata_quorum import Gateway
 from state.partition import Partition, Topic
 from state.policy import Policy, laid_over
 
@@ -51,7 +52,7 @@ class WorkingState:
         self.in_force = cluster.in_force
         self._brokers = dict(cluster.brokers)
         # Each in its newest run.
-        self.gateways = dict(cluster.gateways)
+        self.gateways: Mapping[int, Gateway] = cluster.gateways
         self.quorum = cluster.quorum
         self.balance_due_ms = cluster.balance_due_ms
         self.imbalance_seq = cluster.imbalance_seq
@@ -90,6 +91,11 @@ class WorkingState:
         """Whether partitions keep eligible leader replicas (KIP-966)."""
         return self.policy.eligible_leader_replicas_version > 0
 
+    @property
+    def has_log_reports(self) -> bool:
+        """Whether all brokers report their logs (``replica_log``): those of Kafka, behind gateways, do not."""
+        return not self.gateways
+
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
         """List the replicas whose brokers are live, in order of assignment, without those in ``but``."""
         live = self.live
@@ -105,7 +111,7 @@ class WorkingState:
         if opened is not None or name in self._open:
             return opened
         stored = self._stored.get(name)
-        found = None if stored is None else WorkingTopic(stored, self.policy)
+        found = None if stored is None else WorkingTopic(stored, self.policy, self.has_log_reports)
         self._open[name] = found
         return found
 
@@ -162,7 +168,7 @@ class WorkingState:
         self.policy = self._sum_of_layers()
         for topic in self._open.values():
             if topic is not None:
-                topic.read_config(self.policy)
+                topic.read_config(self.policy, self.has_log_reports)
 
     def _sum_of_layers(self) -> Policy:
         policy = self._base_policy
@@ -170,6 +176,12 @@ class WorkingState:
         for layer in (self.settings, static, self.config, self._overrides):
             policy = laid_over(policy, layer)
         return policy
+
+    def put_gateways(self, gateways: Mapping[int, Gateway]) -> None:
+        """Replace the gateways. With the first one another strategy may count (``WorkingTopic.recovery``)."""
+        had_log_reports, self.gateways = self.has_log_reports, gateways
+        if self.has_log_reports != had_log_reports:
+            self._read_policy()
 
     def put_broker(self, broker: Broker) -> None:
         """Put in a broker as it is from now on, or take it out if it is unregistered."""
@@ -196,7 +208,7 @@ class WorkingState:
 
     def add_topic(self, topic: Topic) -> WorkingTopic:
         """Put in a new topic that has no partitions yet."""
-        added = WorkingTopic(topic, self.policy)
+        added = WorkingTopic(topic, self.policy, self.has_log_reports)
         added.differs = True
         self._open[topic.topic] = added
         self._names = None
@@ -234,7 +246,7 @@ class WorkingState:
             deletions_due=tuple(sorted(self.deletions_due)),
             balance_due_ms=self.balance_due_ms,
             imbalance_seq=self.imbalance_seq,
-            gateways=self.gateways,
+            gateways=dict(self.gateways),
             quorum=self.quorum,
             next_producer_id=self.next_producer_id,
             acls=self.acls,

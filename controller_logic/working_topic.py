@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from controller_logic.working_partitions import WorkingPartitions
 from state.partition import Partition, ReplicaState, Topic, TopicState
-from state.policy import Policy, for_topic
+from state.policy import COMPARING, Policy, UncleanRecovery, for_topic
 
 _CREATED = TopicState.created
 
@@ -30,7 +30,7 @@ class WorkingTopic:
         "unclean_allowed",
     )
 
-    def __init__(self, topic: Topic, policy: Policy) -> None:
+    def __init__(self, topic: Topic, policy: Policy, has_log_reports: bool) -> None:
         self.topic = topic.topic
         self.topic_id = topic.topic_id
         self.state = topic.state
@@ -41,15 +41,20 @@ class WorkingTopic:
         # Whether it differs from the topic as stored.
         self.differs = False
         self._replicas_in_state: Counter[ReplicaState] | None = None
-        self.read_config(policy)
+        self.read_config(policy, has_log_reports)
 
-    def read_config(self, policy: Policy) -> None:
-        """Read the settings that rules need for a topic: its own first, then the cluster's."""
+    def read_config(self, policy: Policy, has_log_reports: bool) -> None:
+        """Read the settings that rules need for a topic: its own first, then the cluster's.
+
+        A strategy that compares logs counts as unset if brokers may report none, or partitions would wait for good.
+        """
         policy = for_topic(policy, self.config)
         self.min_isr = policy.min_insync_replicas
         strategy = policy.unclean_recovery_strategy
+        if not policy.eligible_leader_replicas_version or (strategy in COMPARING and not has_log_reports):
+            strategy = UncleanRecovery.Unset
         # What decides in place of ``unclean_allowed`` once no replica is in sync or eligible.
-        self.recovery = strategy if strategy and policy.eligible_leader_replicas_version else None
+        self.recovery = strategy or None
         self.unclean_allowed = policy.unclean_leader_election_enable and self.recovery is None
 
     @property
@@ -104,9 +109,9 @@ class WorkingTopic:
         self.partitions.put(partition)
         self.differs = True
 
-    def put_config(self, config: dict[str, str], policy: Policy) -> None:
+    def put_config(self, config: dict[str, str], policy: Policy, has_log_reports: bool) -> None:
         self.config, self.differs = config, True
-        self.read_config(policy)
+        self.read_config(policy, has_log_reports)
 
     def put_state(self, state: TopicState, *, deletion_waits: bool) -> None:
         self.state, self.deletion_waits, self.differs = state, deletion_waits, True

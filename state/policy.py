@@ -67,6 +67,8 @@ class Policy(
         return policy_of(msgspec.to_builtins(self) | known) if known else self
 
 
+# The strategies that compare logs.
+COMPARING = frozenset({UncleanRecovery.Balanced, UncleanRecovery.Aggressive})
 RECOVERY_STRATEGY, RECOVERY_TIMEOUT = "unclean.recovery.strategy", "unclean.recovery.timeout.ms"
 # Brokers act on the first two themselves.
 BROKER_NAMES = ("min.insync.replicas", "unclean.leader.election.enable")

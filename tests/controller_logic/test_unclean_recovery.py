@@ -2,7 +2,10 @@
 
 import pytest
 
+from controller_logic.step import step
 from state.decisions import Answer, LeaderAndIsr
+from state.event_text import decode
+from state.events import AlterConfig, GatewayStarted, Logged
 from tests.controller_logic.test_replica_log import DIRS, all_down, cluster, crashed, report
 from tests.support.world import World
 
@@ -154,11 +157,43 @@ def test_no_strategy_counts_while_eligible_replicas_are_off() -> None:
     assert world.partition("t").leader == 2
 
 
+GATEWAY = {"gateway": 100, "incarnation": "g", "voters": [100], "is_kraft": True, "level": 2}
+
+
+@pytest.mark.parametrize(("strategy", "leader"), [("Balanced", 1), ("Aggressive", 1), ("None", -1)])
+def test_a_strategy_that_compares_logs_counts_as_unset_from_the_first_gateway_on(strategy: str, leader: int) -> None:
+    world = crashed_out(strategy)
+    world.beat(1)
+    assert world.partition("t").leader == -1, "its log was not reported"
+    config = {"entity": "topic", "name": "t", "config": {"retention.ms": "1"}}
+    # In one batch, so the first gateway starts after another event has read the topic's settings.
+    texts = [world.text_of("alter_config", **config), world.text_of("gateway_started", **GATEWAY)]
+    events = [
+        Logged(world.state.cluster.seq + place, world.now, decode(raw), raw) for place, raw in enumerate(texts, 1)
+    ]
+    assert [type(event.event) for event in events] == [AlterConfig, GatewayStarted]
+    world.state = step(world.state, events, world.policy, overrides=world.overrides).state
+    assert world.partition("t").leader == leader
+    assert world.partition("t").leader_recovery_state.name == ("RECOVERED" if leader == -1 else "RECOVERING")
+
+
+@pytest.mark.parametrize("name", [{}, {"name": "t"}])
+def test_an_operator_can_be_waited_for_behind_a_gateway(name: dict[str, str]) -> None:
+    world = crashed_out(None)
+    world.publish("gateway_started", **GATEWAY)
+    entity = "topic" if name else "cluster"
+    world.publish("alter_config", entity=entity, config={"unclean.recovery.strategy": "None"}, **name)
+    assert world.error == "NONE"
+    world.beat(1)
+    assert world.partition("t").leader == -1
+
+
 @pytest.mark.parametrize(
     ("level", "gateway", "value", "message"),
     [
         (1, False, "Balanced", "needs level 2, and the level is 1: raise it first"),
-        (2, True, "Balanced", "is not for brokers behind a gateway, because they report no logs"),
+        (2, True, "Balanced", "cannot be Balanced with a gateway: the brokers behind it report no logs"),
+        (2, True, " Aggressive ", "cannot be Aggressive with a gateway: the brokers behind it report no logs"),
         (2, False, "balanced", "is 'balanced': expected one of None, Balanced, Aggressive"),
     ],
 )
@@ -168,7 +203,7 @@ def test_a_strategy_is_refused_where_it_cannot_work(
 ) -> None:
     world = cluster(level=level)
     if gateway:
-        world.publish("gateway_started", gateway=100, incarnation="g", voters=[100], is_kraft=True, level=2)
+        world.publish("gateway_started", **GATEWAY)
     name = {"name": "t"} if entity == "topic" else {}
     world.publish("alter_config", entity=entity, config={"unclean.recovery.strategy": value}, **name)
     assert world.error == "INVALID_CONFIG"
