@@ -40,7 +40,7 @@ def newest_decision(bus: Bus, through: int) -> AnyDecision | None:
     """Return a decision on the newest event up to ``through`` that led to any; None if there is none, or no longer.
 
     A term that begins with a state writes what follows from it, so it notes this decision until it hears of a later
-    one. A bus can only be read forwards, so ever longer stretches before ``through`` are looked at. Raises ``BusError``.
+    one. A bus can only be read forwards, so ever longer stretches before ``through`` are read. Raises ``BusError``.
     """
     events = 1
     while True:
