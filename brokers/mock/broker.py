@@ -77,6 +77,7 @@ class Broker:
             led=len(led),
             followed=sum(partition.role is Role.follower for partition in partitions),
             under_replicated=sum(len(partition.isr) < len(partition.replicas) for partition in led),
+            strays=self._directory.strays(),
             log_records=sum(one.log.log_end_offset - one.log.log_start_offset for one in partitions),
             uncommitted=sum(one.log.log_end_offset - one.high_watermark for one in led),
             events=self._outbox.waiting,

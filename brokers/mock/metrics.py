@@ -14,6 +14,8 @@ class BrokerMeasures(msgspec.Struct, frozen=True, kw_only=True):
     led: int = 0
     followed: int = 0
     under_replicated: int = 0
+    # Logs of replicas that it no longer has, set aside in its directory.
+    strays: int = 0
     # Summed over its replicas.
     log_records: int = 0
     # Records of led partitions above the high watermark.
@@ -37,6 +39,7 @@ SERIES = (
         "Led partitions with fewer in-sync replicas than assigned.",
         lambda m: m.under_replicated,
     ),
+    _Series("isrflow_mock_broker_stray_logs", "gauge", "Logs that it set aside as strays.", lambda m: m.strays),
     _Series("isrflow_mock_broker_log_records", "gauge", "Records in its logs.", lambda m: m.log_records),
     _Series(
         "isrflow_mock_broker_uncommitted_records",

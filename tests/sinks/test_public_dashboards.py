@@ -12,7 +12,9 @@ NOT_SERVED = {
     "kafka_controller_controllerstats_uncleanleaderelectionspersec": "a counter: ask with _total",
     "kafka_server_replicamanager_isrexpandspersec": "a counter: ask with _total",
     "kafka_server_replicamanager_isrshrinkspersec": "a counter: ask with _total",
-    "kafka_server_replicamanager_straypartitionscount": "only a broker knows the logs on its disk",
+    "kafka_server_replicamanager_straypartitionscount": (
+        "of Confluent Server; brokers of Kafka 3.9 to 4.4 do not serve it, and tell no controller which logs are stray"
+    ),
     "kafka_server_raftmetrics_fetch_records_rate": "a gateway writes its log from the decisions, and fetches nothing",
     "kafka_server_raftchannelmetrics_incoming_byte_total": "gateways do not talk to each other",
     "kafka_server_raftchannelmetrics_outgoing_byte_total": "gateways do not talk to each other",

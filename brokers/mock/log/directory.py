@@ -1,6 +1,7 @@
 """A broker's log directory: its logs, and the small files beside them."""
 
 import errno
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -112,6 +113,14 @@ class LogDirectory:
             found = _topic_id_in(folder)
             if not folder.name.endswith(STRAY_SUFFIX) and names.get(folder) != found:
                 self._set_aside(folder, found)
+
+    def strays(self) -> int:
+        """Count the logs that were set aside and that are still there. None can be seen in a lost directory."""
+        try:
+            names = os.listdir(self.path)
+        except OSError:
+            return 0
+        return sum(name.endswith(STRAY_SUFFIX) for name in names)
 
     def _set_aside(self, folder: Path, topic_id: str) -> None:
         aside = _renamed(folder, topic_id or "unknown", STRAY_SUFFIX)

@@ -1,6 +1,7 @@
 """A mock broker's directory, also after kills."""
 
 import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,20 @@ def test_foreign_folders_are_set_aside_and_remnants_removed(tmp_path: Path) -> N
     (tmp_path / "t-8.id-delete").mkdir()
     directory.sweep({TopicPartition("t", 0): "id", TopicPartition("t", 1): "other"})
     assert folders(tmp_path) == ["t-0", "t-1.id-stray", "t-2.id-stray"]
+
+
+def test_strays_are_counted_until_they_are_removed(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path)
+    # A topic may be named as if it were one.
+    for topic in ("t", "t-stray", "t.id-stray"):
+        directory.open_log(TopicPartition(topic, 0), "id", LogConfig()).close()
+    assert directory.strays() == 0
+    directory.sweep({TopicPartition("t-stray", 0): "id", TopicPartition("t.id-stray", 0): "id"})
+    assert directory.strays() == LogDirectory(tmp_path).strays() == 1
+    (tmp_path / "t-0.id-stray").rename(tmp_path.parent / "elsewhere")
+    assert directory.strays() == 0
+    shutil.rmtree(tmp_path)
+    assert directory.strays() == 0, "a lost directory does not fail a scrape"
 
 
 def test_a_kill_between_making_and_naming_a_folder_costs_nothing(tmp_path: Path) -> None:

@@ -69,9 +69,11 @@ def test_a_mock_broker_measures_itself_before_it_has_registered(tmp_path: Path) 
     try:
         identity = Identity(broker=3, bus=tmp_path / "bus.db", directory=tmp_path / "broker-3")
         broker = Broker(identity, settings_of({}), bus)
+        (identity.directory / "t-0.id-stray").mkdir()
         seen = scraped(OwnMetrics(mock_metrics.SERIES, broker.measures))
         assert seen["isrflow_mock_broker_info{broker=3}"] == 1
         assert (seen["isrflow_mock_broker_epoch"], seen["isrflow_mock_broker_led_partitions"]) == (-1, 0)
+        assert seen["isrflow_mock_broker_stray_logs"] == 1
     finally:
         bus.close()
 
