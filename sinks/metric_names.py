@@ -149,6 +149,12 @@ OWN = (
         "How far the engine's clock was ahead of the bus's when the newest decided tick entered the bus.",
         lambda s: (s.bus_clock_off_ms or 0) / 1000,
     ),
+    Series(
+        "isrflow_shadow_age_seconds",
+        "gauge",
+        "Age of what a shadow has observed; 0 without one.",
+        lambda s: s.shadow_age_ms / 1000,
+    ),
     Series("isrflow_wall_clock_steps", "counter", "How often the machine's clock was set.", lambda s: s.clock_steps),
     Series("isrflow_brokers", "gauge", "Registered brokers, by state.", _brokers, ("state",)),
     Series(

@@ -14,6 +14,7 @@ from state.cluster import Totals
 from state.decision_columns import Columns
 from state.numbered_run import NumberedRun
 from state.reason import Reason
+from state.shadow import Shadow, age_of
 
 SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 RECENT_BATCHES = 256
@@ -172,8 +173,9 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     # By the steady clock.
     took_over_steady_ms: int = 0
     last_commit_steady_ms: int | None = None
-    # When the metrics were asked for.
+    # When the metrics were asked for, by the steady clock and by the machine's.
     scraped_steady_ms: int = 0
+    scraped_ms: int = 0
 
     batches: int = 0
     events: int = 0
@@ -208,6 +210,8 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     clock_ms: int = 0
     # How far the engine's clock was ahead of the bus's at the newest tick; None if that is not known.
     bus_clock_off_ms: int | None = None
+    # None if the cluster is led on this bus.
+    shadow: Shadow | None = None
     brokers: Mapping[str, int] = {}
     totals: Totals = Totals()
     backlog: Mapping[int, int] = {}
@@ -221,6 +225,11 @@ class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     def clock_off_ms(self) -> int | None:
         """How far the engine's clock was ahead of its machine's at the last commit; None before the first commit."""
         return self.last_engine_ms - self.last_batch_ms if self.last_batch_ms else None
+
+    @property
+    def shadow_age_ms(self) -> int:
+        """How old what was observed of another cluster is."""
+        return 0 if self.shadow is None else age_of(self.shadow.heard_ms, self.clock_ms, self.scraped_ms)
 
     @property
     def commit_age_ms(self) -> int:

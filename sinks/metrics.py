@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import HistogramMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
-from bus.clock import steady_ms
+from bus.clock import now_ms, steady_ms
 from bus.decided_runs import runs_in
 from bus.interface import Decided
 from conf.metric_series import plain_family
@@ -178,7 +178,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Render the snapshot. Prometheus' registry calls this for each scrape."""
-        snapshot = msgspec.structs.replace(self._snapshot, scraped_steady_ms=steady_ms())
+        snapshot = msgspec.structs.replace(self._snapshot, scraped_steady_ms=steady_ms(), scraped_ms=now_ms())
         if self._meter:
             snapshot = msgspec.structs.replace(snapshot, resources=self._meter.read())
         return [_family(series, snapshot) for series in self.series]
@@ -210,6 +210,7 @@ def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
         "backlog": clusters[0].shown_backlog(backlog),
         "clock_ms": max(cluster.clock_ms for cluster in clusters),
         "bus_clock_off_ms": clusters[0].clock_skew_ms,
+        "shadow": clusters[0].shadow,
         "brokers": Counter(broker.state.name for broker in clusters[0].brokers.values()),
         "totals": sum((cluster.totals for cluster in clusters), Totals()),
     }

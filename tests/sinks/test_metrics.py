@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,7 +17,9 @@ from sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decis
 from sinks.metrics import Metrics
 from sinks.resources import ResourceMeter, files_of
 from state.decisions import KIND_RANK
+from state.ids import NO_TIME
 from state.reason import Reason
+from state.shadow import Shadow
 from tests.histories.recorded import all_histories
 from tests.sinks.conftest import Still
 from tests.sinks.sample import BODIES, NOW_MS, clusters, decision, one_by_one, sample
@@ -74,6 +77,25 @@ def test_kafkas_names_show_the_same_values(still: Still) -> None:
     quantiles = [values[f"{waited}[('quantile', '{share}')]"] for share in ("0.5", "0.75", "0.95", "0.999")]
     assert quantiles == [250, 250, 700, 700]
     assert (values[f"{waited}_count"], values[f"{waited}_sum"]) == (10, pytest.approx(9 * 250 + 700))
+
+
+def test_the_age_of_what_a_shadow_observed_grows_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ages(shadow: Shadow | None) -> list[float]:
+        """Return the ages right after an operation of ``NOW_MS - 250`` was decided, and two minutes later."""
+        metrics = Metrics()
+        observed = [replace(cluster, shadow=shadow) for cluster in clusters()]
+        metrics.committed(decisions=[], clusters=observed, through=1, last_seq=1, now_ms=NOW_MS, engine_ms=NOW_MS)
+        found = []
+        for clock_ms in (NOW_MS, NOW_MS + 120_000):
+            monkeypatch.setattr("sinks.metrics.now_ms", lambda clock_ms=clock_ms: clock_ms)
+            found.append(shown(metrics)["isrflow_shadow_age_seconds"])
+        return found
+
+    live = Shadow("its-cluster", 90, 91, heard_ms=NOW_MS - 50)
+    assert ages(live) == [0.25, 120.25]
+    assert ages(replace(live, heard_ms=NOW_MS - 400)) == [0.4, 120.4], "the cluster's clock is ahead"
+    assert ages(replace(live, heard_ms=NO_TIME)) == [0, 0], "a recorded log does not grow old"
+    assert ages(None) == [0, 0], "a cluster that is led"
 
 
 def test_recent_durations_are_bounded() -> None:
