@@ -31,9 +31,14 @@ class Release(NamedTuple):
 
 def last_release(directory: Path) -> Release:
     """Install the last release of releases.toml."""
-    archive, commit = directory / "last.zip", _RELEASES[-1]["commit"]
+    return _installed(directory / "last", last_sources(directory / "last.zip"))
+
+
+def last_sources(archive: Path) -> Path:
+    """Write the sources of the last release into an archive, of the kind that its name says."""
+    commit = _RELEASES[-1]["commit"]
     subprocess.run(["git", "archive", f"--output={archive}", commit], cwd=ROOT, check=True, timeout=INSTALL_TIMEOUT_S)
-    return _installed(directory / "last", archive)
+    return archive
 
 
 def next_release(directory: Path) -> Release:
