@@ -27,6 +27,7 @@ from conf.settings import Settings
 from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master, is_secret
 from isrflow.bus_url import kind_of
 from streaming.forking.service import ForkServer
+from streaming.pandas_warning import ignore_pandas_warning
 from streaming.query_failure import without_stacks
 from streaming.sources.interface import module_of
 from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
@@ -89,6 +90,7 @@ def launch(settings: Settings, local_dir: Path, stacks: Path | None = None, temp
     ``local_dir`` if there is none. Call ``choose_java`` first. Raises ``SettingsError``, or one of ``SPARK_ERRORS``.
     """
     keep_paths_safe()
+    ignore_pandas_warning()
     conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, stacks, temp_dir or local_dir).items()))
     with jvm_leaves_sigterm(), _environment(_jvm_environment(settings, local_dir)), _temporary_files_in(local_dir):
         SparkContext._ensure_initialized(conf=conf)

@@ -22,6 +22,7 @@ from typing import Any
 from pyspark.errors import PySparkRuntimeError
 
 from streaming.forking.launcher import SOCKET
+from streaming.pandas_warning import ignore_pandas_warning
 
 READY = b"ready\n"
 _WAITING_MAX = 64
@@ -125,6 +126,7 @@ def _take_over(launcher: socket.socket) -> list[str]:
 
 
 if __name__ == "__main__":
+    ignore_pandas_warning()
     for name in sys.argv[1:]:
         importlib.import_module(name)
     # Children share the memory of imported modules, as long as no garbage collection writes to it.
