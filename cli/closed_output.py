@@ -6,7 +6,7 @@ import io
 import os
 import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # Standard output and standard error.
 _STREAMS = (1, 2)
@@ -54,12 +54,23 @@ def reader_may_leave() -> Iterator[None]:
         if not unread:
             # Another pipe, such as one to a bus.
             raise
-        # What is left to print goes nowhere. Python would complain when it flushes at its exit.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in unread:
-            os.dup2(nowhere, stream)
-        os.close(nowhere)
+        _lead_nowhere(unread)
         raise SystemExit(0) from None
+    except OSError:
+        # It may be of something else than the output. If it is of the output, Python 3.14 keeps what was not printed.
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _lead_nowhere([1])
+        raise
+
+
+def _lead_nowhere(streams: Sequence[int]) -> None:
+    """Let what is left to print go nowhere. Otherwise Python complains when it flushes at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def check_open() -> None:
