@@ -10,7 +10,7 @@ from brokers.shadow.pending import Pending
 
 def test_events_are_published_in_order_and_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "BATCH_EVENTS", 2)
-    monkeypatch.setattr(pending, "BATCH_BYTES", 4)
+    monkeypatch.setattr(pending, "BYTES_MAX", 4)
 
     async def scene() -> list[list[bytes]]:
         waiting = Pending()
