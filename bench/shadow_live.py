@@ -3,8 +3,8 @@
     make bench-shadow-live ARGS="[--partitions N] [--brokers N] [--seconds N]"
 
 A stock controller has simulated brokers. ``isrflow shadow run`` observes it, and ``isrflow run`` decides on the bus of
-the shadow. A broker is lost; the lag is from the time of the fence's batch in the controller's log to the commit of the
-last decision that follows from it.
+the shadow. Single ISRs change, and a broker is lost. A lag is from the time of a batch in the controller's log until
+its events are on the bus (``shadow``), or decided (``engine``).
 """
 
 import argparse
@@ -14,14 +14,14 @@ import tempfile
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 
 from bench.controllers import StockController
-from bench.load import Load, StepName, Took
+from bench.load import ONE_ISR_RUNS, Load, StepName, Took
 from bench.machine import Meter, idle
 from bench.protocol_driver import ProtocolDriver
 from bench.report import Figure, measured
@@ -36,7 +36,7 @@ from tests.support.engine import START_TIMEOUT_S, Engine
 from tests.support.waiting import wait_until
 
 PARTITIONS, BROKERS, SECONDS = 200_000, 10, 30.0
-_STEPS: tuple[StepName, ...] = ("lose", "return")
+_STEPS: tuple[StepName, ...] = ("one ISR", "lose", "return")
 _POLL_S = 0.02
 # In which a sign of life is looked for.
 _LOOK_BACK = 100
@@ -55,8 +55,8 @@ def main(*given: str) -> None:
 def measure(load: Load, start_engine: Callable[[Path], Engine] = Engine) -> Iterator[Figure]:
     """Yield what each step took."""
 
-    def figure(step: str, took: Took, driver: str = "shadow") -> Figure:
-        return Figure(driver, load.partitions, step, [took], load.brokers)
+    def figure(step: str, *took: Took, driver: str = "shadow") -> Figure:
+        return Figure(driver, load.partitions, step, list(took), load.brokers)
 
     with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name, ExitStack() as ended:
         folder = Path(name)
@@ -82,10 +82,12 @@ def measure(load: Load, start_engine: Callable[[Path], Engine] = Engine) -> Iter
         for step in _STEPS:
             before, meter = bus.last_seq(), Meter([shadow.pid])
             changes = driver.play(step).changes
-            lag_s = watch.lag_of(before, changes)
-            yield figure(step, Took(wall_s=lag_s, cpu_s=meter.spent_s(), changes=changes))
+            published, decided = watch.lags_of(before, ONE_ISR_RUNS if step == "one ISR" else changes)
+            cpu_s = meter.spent_s()
+            yield figure(step, *(Took(wall_s=lag_s, cpu_s=cpu_s, changes=changes) for lag_s in published))
+            yield figure(step, *(Took(wall_s=lag_s, cpu_s=0, changes=changes) for lag_s in decided), driver="engine")
         yield figure("idle", idle([shadow.pid], load.idle_s))
-        yield figure("idle", idle([engine.process.pid], load.idle_s), "engine")
+        yield figure("idle", idle([engine.process.pid], load.idle_s), driver="engine")
         print(f"  shadow: {psutil.Process(shadow.pid).memory_full_info().pss / 2**20:.0f} MiB")
 
 
@@ -102,26 +104,30 @@ def _has_caught_up(bus: EmbeddedBus) -> bool:
 
 
 class _Watch(threading.Thread):
-    """Notes when events are decided."""
+    """Notes when events are on the bus, and when they are decided."""
 
     def __init__(self, bus: EmbeddedBus) -> None:
         super().__init__(name="watch", daemon=True)
         self._bus = bus
+        self._published: list[tuple[int, int]] = []
         self._decided: list[tuple[int, int]] = []
         self._stopping = threading.Event()
 
     def run(self) -> None:
         while not self._stopping.wait(_POLL_S):
-            seq = self._bus.decided_seq()
-            if not self._decided or seq > self._decided[-1][0]:
-                self._decided.append((seq, now_ms()))
+            for seen, seq in ((self._published, self._bus.last_seq()), (self._decided, self._bus.decided_seq())):
+                if not seen or seq > seen[-1][0]:
+                    seen.append((seq, now_ms()))
 
     def stop(self) -> None:
         self._stopping.set()
         self.join()
 
-    def lag_of(self, after: int, changes: int) -> float:
-        """Return the greatest lag, in seconds, of the operations after a seq that change so many partitions."""
+    def lags_of(self, after: int, changes: int) -> tuple[list[float], list[float]]:
+        """Return how long after its time each event was on the bus and was decided, in seconds.
+
+        The events are those after a seq, whose operations change so many partitions.
+        """
         found: list[tuple[int, Observed]] = []
 
         def are_all_there() -> bool:
@@ -135,5 +141,8 @@ class _Watch(threading.Thread):
         wait_until(are_all_there, "the operations", START_TIMEOUT_S)
         last = found[-1][0] if found else after
         wait_until(lambda: self._decided[-1][0] >= last, "the decisions", START_TIMEOUT_S)
-        decided_ms = [self._decided[bisect_left(self._decided, (seq, 0))][1] for seq, _ in found]
-        return max([0, *(ms - one.time_ms for ms, (_, one) in zip(decided_ms, found, strict=True))]) / 1000
+        return _lags(found, self._published), _lags(found, self._decided)
+
+
+def _lags(found: Sequence[tuple[int, Observed]], seen: Sequence[tuple[int, int]]) -> list[float]:
+    return [(seen[bisect_left(seen, (seq, 0))][1] - one.time_ms) / 1000 for seq, one in found] or [0.0]
