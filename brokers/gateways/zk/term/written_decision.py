@@ -21,6 +21,7 @@ from bus.interface import AFTER_ALL_OF, Bus, TrimmedError
 from state.decisions import AnyDecision, decode
 
 _GROWTH = 8
+_AT_ONCE = 1_000
 
 
 class _Written(msgspec.Struct):
@@ -46,8 +47,9 @@ def newest_decision(bus: Bus, through: int) -> AnyDecision | None:
     while True:
         begin, found = max(0, through - events), None
         after = (begin, AFTER_ALL_OF)
-        while (read := bus.decisions(after, 1, passing_over=True)) and read[0].seq <= through:
-            found, after = read[0], (read[0].seq, AFTER_ALL_OF)
+        while read := [one for one in bus.decisions(after, _AT_ONCE, passing_over=True) if one.seq <= through]:
+            found = read[-1]
+            after = (found.seq, AFTER_ALL_OF)
         if found is not None or begin == 0:
             return None if found is None else decode(found.body)
         events *= _GROWTH
