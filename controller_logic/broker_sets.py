@@ -31,6 +31,10 @@ class BrokerSets(NamedTuple):
     # Have several log directories, and choose one for each new replica.
     choosing_dirs: Ids
 
+    def have_one_dir(self, replicas: Iterable[int]) -> bool:
+        """Return whether none of these brokers has several log directories. What is in the only one can be read."""
+        return self.choosing_dirs.isdisjoint(replicas) and self.with_dir_left.isdisjoint(replicas)
+
     def without(self, broker: int) -> "BrokerSets":
         return BrokerSets(*[_with(held, broker, is_in=False) for held in self])
 

@@ -48,7 +48,7 @@ class Scene(NamedTuple):
     def online(self, partition: Partition, replicas: tuple[int, ...]) -> tuple[int, ...]:
         """List the replicas that may lead, in order of assignment."""
         active, brokers = self.sets.active, self.brokers
-        if not self.sets.choosing_dirs and not self.sets.with_dir_left:
+        if self.sets.have_one_dir(replicas):
             return tuple([r for r in replicas if r in active])
         return tuple([r for r in replicas if r in active and is_readable(partition, brokers[r])])
 

@@ -176,7 +176,7 @@ def _directory(directory: str) -> str:
 def _states_of(batch: Batch, partition: Partition) -> ReplicaStates:
     """Return which replicas are online: those whose broker serves and can read their log directory."""
     brokers, sets, replicas = batch.state.brokers, batch.state.broker_sets, partition.replicas
-    if sets.choosing_dirs.isdisjoint(replicas) and sets.with_dir_left.isdisjoint(replicas):
+    if sets.have_one_dir(replicas):
         return tuple([_ONLINE if replica in sets.live else _OFFLINE for replica in replicas])
     return tuple(
         [
