@@ -45,6 +45,8 @@ logger = structlog.get_logger("isrflow.checkpoint")
 
 BUS_FILE = "bus"
 ASIDE = ".aside"
+# How ``streaming/shard.py`` keeps a shard in Spark's state. isrflow 0.1.0 noted none.
+_FORMAT = 2
 # The first file that Spark writes into a new checkpoint.
 SPARK_FILE = "metadata"
 
@@ -133,7 +135,7 @@ def _misfit(checkpoint: Checkpoint, bus: Bus, partitions: int) -> dict[str, Any]
         # Spark would go on with the number of the first batch.
         return {"why": "shuffle.partitions was changed", "checkpoint_has": noted, "now": partitions}
     if of_bus != state_id:
-        return {"why": "the bus's state was laid out in other shards or pages since", "layout": of_bus, "now": state_id}
+        return {"why": "it has the state in another layout", "layout": of_bus, "now": state_id}
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
     ends = [_end(checkpoint / "offsets" / str(batch)) for batch in range(ended, planned + 1)]
     at = [end for end in ends if end is not None]
@@ -170,8 +172,11 @@ def _damage(ended: int, planned: int, ends: list[int | None], at: list[int]) -> 
 
 
 def _state_id(bus: Bus) -> str:
-    """Return what identifies the state that a checkpoint holds: the bus, and how often its state was laid out again."""
-    return f"{bus.bus_id()}.{bus.layouts()}"
+    """Return what identifies the state that a checkpoint holds.
+
+    These are the bus, how often its state was laid out in other shards or pages, and how the operator keeps it.
+    """
+    return f"{bus.bus_id()}.{bus.layouts()}.{_FORMAT}"
 
 
 def _shuffle_partitions(checkpoint: Checkpoint) -> int | None:

@@ -26,16 +26,6 @@ class LayoutError(Exception):
     """The state on the bus is in more shards than one."""
 
 
-class _Store(dict[int, bytes]):
-    """The pages of topics by number."""
-
-    def load(self, page: int) -> bytes | None:
-        return self.get(page)
-
-    def load_all(self) -> list[tuple[int, bytes]]:
-        return list(self.items())
-
-
 class InProcessEngine:
     """Decides what is on a bus for the holder of a controller epoch. A recorded log that was loaded needs no claim: 0.
 
@@ -55,8 +45,8 @@ class InProcessEngine:
         image = bus.image()
         if any(page.shard != _SHARD for page in image.pages):
             raise LayoutError("the state on the bus is in several shards, and only 'isrflow run' decides on those")
-        self._store = _Store({page.page: page.body for page in image.pages})
-        cluster = self._store.pop(CLUSTER_PAGE, None)
+        self._bodies = {page.page: page.body for page in image.pages}
+        cluster = self._bodies.pop(CLUSTER_PAGE, None)
         self.cluster = Cluster(shard=_SHARD, shards=_SHARDS) if cluster is None else decode_cluster(cluster)
         self._decided = image.seq
 
@@ -69,7 +59,7 @@ class InProcessEngine:
     def _decide_through(self, through: int) -> None:
         with without_collections():
             events = list(logged(self._bus.read(self._decided, through)))
-            state = State(self.cluster, PagedTopics(self._store, _SHARDS, self._pages))
+            state = State(self.cluster, PagedTopics(lambda: self._bodies, _SHARDS, self._pages))
             outcome = guarded_step(state, events, self._policy, overrides={})
             topics = outcome.state.topics
             assert isinstance(topics, PagedTopics)
@@ -81,6 +71,6 @@ class InProcessEngine:
         for run in decisions.runs:
             if run.columns is None:
                 self._tell(run.text)
-        self._store.update(changed)
+        self._bodies.update(changed)
         self.cluster = outcome.state.cluster
         self._decided = through

@@ -1,7 +1,6 @@
 """How the state on a bus is laid out in shards and pages. The settings must agree with it, or it is laid out again."""
 
 import math
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from bus.image import read_clusters
@@ -54,20 +53,10 @@ def laid_out(image: Image, shards: int, pages: int) -> LaidOut:
     return LaidOut(made, clusters[0].shards, len(topics))
 
 
-class _NoPages:
-    """The pages of a shard that has none yet."""
-
-    def load(self, page: int) -> bytes | None:
-        return None
-
-    def load_all(self) -> Iterable[tuple[int, bytes]]:
-        return ()
-
-
 def _pages(state: State, pages: int) -> list[Page]:
     cluster = state.cluster
     assert isinstance(state.topics, MappedTopics)
-    paged = PagedTopics(_NoPages(), cluster.shards, pages).changed(state.topics)
+    paged = PagedTopics(dict, cluster.shards, pages).changed(state.topics)
     bodies = [(CLUSTER_PAGE, encode_cluster(cluster)), *paged.changed_pages(state.topics, cluster.level)]
     return [Page(cluster.shard, page, body) for page, body in bodies]
 

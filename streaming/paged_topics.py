@@ -1,8 +1,7 @@
-"""A shard's topics in pages, each loaded when it is first needed."""
+"""A shard's topics in pages, each decoded when it is first needed."""
 
-from collections.abc import Iterable
-from functools import partial
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 
 from controller_logic.working_partitions import WorkingPartitions
 from state.cluster import Changes
@@ -13,34 +12,27 @@ from state.stored.packed import Unpacked, pack
 from state.stored.slices import SLICE_PARTITIONS, Slice, slice_of, slices_of
 from state.stored.stored_partitions import StoredPartitions
 
-# How many pages are loaded one by one before all others are loaded at once. A page is decoded only when it is needed.
-ONE_BY_ONE_MAX = 8
-
 Page = dict[str, Slice]
-
-
-class PageStore(Protocol):
-    """Pages of bytes by number."""
-
-    def load(self, page: int) -> bytes | None: ...
-    def load_all(self) -> Iterable[tuple[int, bytes]]: ...
+# Pages as they are stored, by number.
+Bodies = Mapping[int, bytes]
 
 
 class _Pages:
-    """The pages of the store that have been needed so far.
+    """The pages that have been needed so far. The first one that is needed loads the bodies of all.
 
     The page of a topic's first slice follows from the topic's name (``home_of``). Each further slice is on the page
     ``count`` after the one before. So no page holds two slices of one topic, however large the topic is.
     """
 
-    def __init__(self, store: PageStore, shards: int, pages: int) -> None:
-        self._store = store
+    def __init__(self, load: Callable[[], Bodies], shards: int, pages: int) -> None:
+        self._load = load
         self._shards = shards
         self.count = pages
-        self._loaded: dict[int, Page] = {}
-        self._asked = 0
-        # All pages as they are stored, once many were asked for.
-        self._bodies: dict[int, bytes] | None = None
+        self._decoded: dict[int, Page] = {}
+
+    @cached_property
+    def bodies(self) -> Bodies:
+        return self._load()
 
     def home_of(self, topic: str) -> int:
         """Return the page of a topic's first slice."""
@@ -48,32 +40,15 @@ class _Pages:
 
     def page(self, page: int) -> Page:
         """Return the slices on a page by the names of their topics."""
-        held = self._loaded.get(page)
+        held = self._decoded.get(page)
         if held is None:
-            body = self._body(page)
-            held = self._loaded[page] = {} if body is None else _read(body)
+            body = self.bodies.get(page)
+            held = self._decoded[page] = {} if body is None else _read(body)
         return held
-
-    def _body(self, page: int) -> bytes | None:
-        """Return a page as it is stored. A few single reads cost as much as one scan of the shard's pages."""
-        if self._bodies is None and self._asked < ONE_BY_ONE_MAX:
-            self._asked += 1
-            return self._store.load(page)
-        return self._all_bodies().get(page)
-
-    def _all_bodies(self) -> dict[int, bytes]:
-        if self._bodies is None:
-            self._bodies = dict(self._store.load_all())
-        return self._bodies
-
-    def load_all(self) -> None:
-        for page in self._all_bodies():
-            self.page(page)
 
     def names(self) -> Iterable[str]:
         """Return all names, each once."""
-        self.load_all()
-        return (name for page, held in self._loaded.items() if page < self.count for name in held)
+        return (name for page in self.bodies if page < self.count for name in self.page(page))
 
     def slice_of(self, topic: str, nth: int = 0) -> Slice | None:
         """Find a slice of a topic by its place."""
@@ -109,15 +84,20 @@ def _read(body: bytes) -> Page:
 
 
 class PagedTopics:
-    """The ``state.cluster.Topics`` over a page store.
+    """The ``state.cluster.Topics`` over the pages that ``load`` returns.
 
-    Only the pages that an event needs are read. A heartbeat reads none. ``changed`` returns a view over the same pages,
+    They are loaded only if an event needs one. A heartbeat needs none. ``changed`` returns a view over the same pages,
     and ``changed_pages`` says what to store for it.
     """
 
-    def __init__(self, store: PageStore, shards: int, pages: int) -> None:
-        self._stored = _Loaded(_Pages(store, shards, pages))
+    def __init__(self, load: Callable[[], Bodies], shards: int, pages: int) -> None:
+        self._stored = _Loaded(_Pages(load, shards, pages))
         self._changes: dict[str, Topic | None] = {}
+
+    @property
+    def bodies(self) -> Bodies:
+        """All pages as they were loaded."""
+        return self._stored.pages.bodies
 
     def get(self, topic: str, /) -> Topic | None:
         return self._changes[topic] if topic in self._changes else self._stored.topic(topic)

@@ -118,5 +118,5 @@ def stop_between_batches(query: StreamingQuery) -> None:
 def _initial_state(session: SparkSession, image: Image, keys: Keys) -> GroupedData | None:
     if not image.pages:
         return None
-    rows = [(keys.shards[page.shard], page.page, page.body) for page in image.pages]
+    rows = shard.initial_rows(image.pages, keys.shards)
     return session.createDataFrame(rows, shard.INITIAL_SCHEMA).groupBy("shard")

@@ -13,19 +13,27 @@ brokers, and only one of them writes the decisions about brokers.
     key of shard 1  events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 1
 
 Spark gives a key's rows in no order, and a batch may be repeated after a kill. So the operator sorts by seq, and the
-rules skip what the state already contains. It loads a page only when an event needs it, and stores only what changed.
+rules skip what the state already contains.
+
+Spark has two values for each shard: the cluster part, and all pages together. Each call to Spark's state takes as long
+as deciding about ten partitions, and a storm changes nearly every page. So the pages are read by one call, if an event
+needs any, and written by one call, if any has changed.
 
 Rejected: a key for each partition, because of the cost of a call. A second operator in front that decides about brokers
 gives the same decisions, but a second stateful stage makes each batch half to three quarters longer.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import msgspec
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StructField, StructType
 
+from bus.interface import Page
 from conf.garbage import without_collections
 from controller_logic.batch import Remembered
 from controller_logic.deadline import expires_ms
@@ -39,29 +47,26 @@ from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 from state.stored.codec import decode_cluster, encode_cluster
 from streaming.fan_out import PackedRow, Routed, decode_packed
 from streaming.keys import shard_of_key
-from streaming.paged_topics import PagedTopics
+from streaming.paged_topics import Bodies, PagedTopics
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
-INITIAL_SCHEMA = "shard INT, page INT, body BINARY"
+INITIAL_SCHEMA = "shard INT, pages BINARY"
+# Not as text, which Spark would parse in every task.
+_BODY = StructType([StructField("body", BinaryType())])
+# All pages of a shard by number.
+_encode_pages = msgspec.msgpack.Encoder().encode
+_decode_pages = msgspec.msgpack.Decoder(dict[int, bytes]).decode
+
+
+def initial_rows(pages: Iterable[Page], keys: Sequence[int]) -> list[tuple[int, bytes]]:
+    """Return the rows of ``INITIAL_SCHEMA`` for a bus's image. ``keys`` has the key of each shard."""
+    of_shards: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
+    for page in pages:
+        of_shards[page.shard][page.page] = page.body
+    return [(keys[shard], _encode_pages(held)) for shard, held in of_shards.items()]
+
+
 _PROGRESS = Progress()
-
-
-class SparkPages:
-    """The pages of a shard in a Spark map state."""
-
-    def __init__(self, state: MapState) -> None:
-        self._state = state
-
-    def load(self, page: int) -> bytes | None:
-        value = self._state.getValue((page,))
-        return None if value is None else bytes(value[0])
-
-    def load_all(self) -> Iterable[tuple[int, bytes]]:
-        for key, value in self._state.iterator():
-            yield key[0], bytes(value[0])
-
-    def store(self, page: int, body: bytes) -> None:
-        self._state.updateValue((page,), (body,))
 
 
 class ShardOperator(StatefulProcessor):
@@ -83,18 +88,22 @@ class ShardOperator(StatefulProcessor):
         # Off for the whole task: each time the collector is turned on, it walks all events that the shards share.
         self._task = ExitStack()
         self._task.enter_context(without_collections())
-        self._cluster = handle.getValueState("cluster", "body BINARY")
-        self._pages = SparkPages(handle.getMapState("pages", "page INT", "body BINARY"))
+        self._cluster = handle.getValueState("cluster", _BODY)
+        self._pages = handle.getValueState("pages", _BODY)
 
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:
-        """Store one page of the bus's image, from which a new checkpoint starts."""
-        self._take_in(initialState.page, bytes(initialState.body))
+        """Store a shard's pages of the bus's image, from which a new checkpoint starts."""
+        self._take_in(_decode_pages(bytes(initialState.pages)))
 
-    def _take_in(self, page: int, body: bytes) -> None:
-        if page == CLUSTER_PAGE:
-            self._cluster.update((body,))
-        else:
-            self._pages.store(page, body)
+    def _take_in(self, pages: dict[int, bytes]) -> None:
+        if (cluster := pages.pop(CLUSTER_PAGE, None)) is not None:
+            self._cluster.update((cluster,))
+        if pages:
+            self._pages.update((_encode_pages({**self._load(), **pages}),))
+
+    def _load(self) -> Bodies:
+        stored = self._pages.get()
+        return {} if stored is None else _decode_pages(bytes(stored[0]))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """Step one shard over the batch, or take in the events that the shards after it share.
@@ -106,9 +115,8 @@ class ShardOperator(StatefulProcessor):
         if shard is None:
             self._shared.take(packed)
             return
-        if stored := [page for one in packed for page in one.pages]:
-            for number, body in stored:
-                self._take_in(number, body)
+        if stored := {number: body for one in packed for number, body in one.pages}:
+            self._take_in(stored)
             return
         events = self._gathered(packed)
         outcome = guarded_step(
@@ -124,8 +132,8 @@ class ShardOperator(StatefulProcessor):
         topics, cluster = state.topics, encode_cluster(state.cluster)
         assert isinstance(topics, PagedTopics)
         pages = topics.changed_pages(changes, state.cluster.level)
-        for page, body in pages:
-            self._pages.store(page, body)
+        if pages:
+            self._pages.update((_encode_pages({**topics.bodies, **dict(pages)}),))
         self._cluster.update((cluster,))
         return [*pages, (CLUSTER_PAGE, cluster)]
 
@@ -137,7 +145,7 @@ class ShardOperator(StatefulProcessor):
     def _state(self, shard: int) -> State:
         stored = self._cluster.get()
         cluster = Cluster(shard=shard, shards=self._shards) if stored is None else decode_cluster(bytes(stored[0]))
-        return State(cluster, PagedTopics(self._pages, self._shards, self._page_count))
+        return State(cluster, PagedTopics(self._load, self._shards, self._page_count))
 
     def close(self) -> None:
         """End the task."""

@@ -157,6 +157,12 @@ def test_a_nonsensical_checkpoint_is_moved_aside(checkpoint: Path, bus: Embedded
     assert not stays(checkpoint, bus)
 
 
+def test_a_checkpoint_that_keeps_shards_in_another_form_is_moved_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
+    """isrflow 0.1.0 kept each page by itself, and noted no form."""
+    write(checkpoint, "bus", f"{bus.bus_id()}.0")
+    assert not stays(checkpoint, bus)
+
+
 @pytest.mark.parametrize("ended", [0, 3])
 def test_a_superseded_job_leaves_the_checkpoint_to_its_successor(
     checkpoint: Path, bus: EmbeddedBus, ended: int

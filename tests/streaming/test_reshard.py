@@ -155,7 +155,7 @@ def test_a_checkpoint_from_before_is_moved_aside(bus: EmbeddedBus, tmp_path: Pat
     settle(checkpoint, bus, 1)
     assert not (checkpoint / "commits").exists()
     assert (tmp_path / "checkpoint.aside" / "commits" / "0").exists()
-    assert (checkpoint / BUS_FILE).read_text() == f"{bus.bus_id()}.1"
+    assert (checkpoint / BUS_FILE).read_text() == f"{bus.bus_id()}.1.2"
 
 
 # Where the command dies: after its claim, in the middle of its transaction, after it.

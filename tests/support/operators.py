@@ -13,7 +13,7 @@ from sinks.decision_log import DecisionLog
 from state.policy import Policy
 from streaming.fan_out import fan_out
 from streaming.keys import SHARED, Keys, keys_of
-from streaming.shard import ShardOperator
+from streaming.shard import ShardOperator, initial_rows
 from streaming.sources import event_rows
 
 SHARDS, PAGES = 4, 3
@@ -56,11 +56,11 @@ class OperatorCluster:
         image: Image | None = None,
     ) -> None:
         self.log = DecisionLog(bus, controller_epoch)
-        rows = [(page.shard, Row(page=page.page, body=page.body)) for page in (image.pages if image else ())]
+        rows = initial_rows(image.pages if image else (), range(shards))
         self.testers = [
             TwsTester(
                 ShardOperator(shards, pages, Policy(), {}),
-                initialStateRow=[row for row in rows if row[0] == shard],
+                initialStateRow=[(key, Row(pages=held)) for key, held in rows if key == shard],
             )
             for shard in range(shards)
         ]
