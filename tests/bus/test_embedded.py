@@ -185,6 +185,16 @@ def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus, report:
     assert (bus.due_seq(1), bus.due_seq(4)) == (4, 4)
 
 
+@pytest.mark.parametrize(
+    "says",
+    [b'"want_fence":true', b'"want_shutdown":true', b'"request_id":"r"', b'"offline_log_dirs":["d"]'],
+)
+def test_a_heartbeat_that_changes_its_broker_or_awaits_an_answer_starts_a_batch(bus: EmbeddedBus, says: bytes) -> None:
+    bus.publish([BEAT, BEAT[:-1] + b"," + says + b"}", BEAT])
+    assert bus.batch_end(0, 100, defer=True) == 2
+    assert bus.batch_end(2, 100, defer=True) == 2
+
+
 def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: EmbeddedBus) -> None:
     bus.publish([EVENT] * 5)
     assert bus.batch_end(0, 100, defer=False) == 5
