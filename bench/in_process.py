@@ -1,6 +1,5 @@
 """An engine in one process: fan-out, operators and sink, with dictionaries in place of Spark's state stores."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -30,9 +29,6 @@ class _Handle:
     def getValueState(self, name: str, schema: Any, *given: Any) -> "_Value":
         return _Value(self)
 
-    def getMapState(self, name: str, key: Any, value: Any, *given: Any) -> "_Map":
-        return _Map(self)
-
 
 class _Value:
     """A value state."""
@@ -46,23 +42,6 @@ class _Value:
 
     def update(self, value: Any) -> None:
         self._held[self._handle.shard] = value
-
-
-class _Map:
-    """A map state."""
-
-    def __init__(self, handle: _Handle) -> None:
-        self._handle = handle
-        self._held: defaultdict[int, dict[Any, Any]] = defaultdict(dict)
-
-    def getValue(self, key: Any) -> Any:
-        return self._held[self._handle.shard].get(key)
-
-    def updateValue(self, key: Any, value: Any) -> None:
-        self._held[self._handle.shard][key] = value
-
-    def iterator(self) -> Iterator[tuple[Any, Any]]:
-        return iter(self._held[self._handle.shard].items())
 
 
 class _Row:

@@ -79,9 +79,8 @@ def test_heartbeats_store_no_page_and_load_none(tmp_path) -> None:
     cluster = OperatorCluster(EmbeddedBus(tmp_path / "bus.db"))
     cluster.batch(log)
     for shard, tester in enumerate(cluster.testers):
-        # Pages that cannot be read: loading one fails.
-        held = tester.peekMapState("pages", shard)
-        tester.updateMapState("pages", shard, dict.fromkeys(held, (b"\xff",)))
+        # Pages that cannot be read: loading them fails.
+        tester.updateValueState("pages", shard, (b"\xff",))
     beat = encoded("broker_heartbeat", broker=9, broker_epoch=1, want_fence=False, want_shutdown=False)
     made = cluster.batch([(101, beat)])
     assert len(made) == SHARDS
