@@ -12,7 +12,6 @@ ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount counts it
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from operator import add
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
@@ -69,9 +68,9 @@ class Loss(NamedTuple):
     refusing_writes: int = 0
     leaders_moved: int = 0
 
-    def plus(self, other: "Loss") -> "Loss":
-        """Add up two losses."""
-        return Loss(*map(add, self, other))
+    def plus(self, other: "Loss", times: int = 1) -> "Loss":
+        """Add another loss so many times."""
+        return Loss(*[mine + times * its for mine, its in zip(self, other, strict=True)])
 
 
 NO_LOSS = Loss()

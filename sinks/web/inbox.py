@@ -25,7 +25,7 @@ class Received(msgspec.Struct, frozen=True):
 
     # The last event of the newest batch; 0 if there was no batch.
     through: int
-    # The newest batch's clusters, one for each shard; empty if there was no batch.
+    # The newest batch's clusters, one for each shard, the first with the brokers; empty if there was no batch.
     clusters: Sequence[Cluster]
     # The newest version of each changed page of the state, with the last event of its batch.
     pages: dict[tuple[int, int], tuple[int, bytes]]

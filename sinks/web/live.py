@@ -11,8 +11,9 @@ import msgspec
 import structlog
 
 from bus.interface import Bus, BusError, Decided
+from sinks.web.counted_pages import CountedPages
 from sinks.web.inbox import Inbox, Received
-from sinks.web.partitions import NO_FACTS, Summary, TopicFacts, added, facts_of, summarise
+from sinks.web.partitions import Summary
 from sinks.web.picture import Picture, observed_in
 from sinks.web.recall import Recall
 from sinks.web.recent import Recent
@@ -24,8 +25,7 @@ from state.cluster import Cluster
 from state.policy import Policy
 from state.risk import racks_of
 from state.shard_outcome import CLUSTER_PAGE
-from state.stored.codec import CodecError, decode_cluster, decode_slices
-from state.stored.slices import Slice
+from state.stored.codec import CodecError, decode_cluster
 
 INTERVAL_S = 0.25
 RETRY_S = 5.0
@@ -41,7 +41,6 @@ ROWS_MAX = 500
 
 logger = structlog.get_logger("isrflow.page")
 _T = TypeVar("_T")
-Place = tuple[int, int]
 
 
 class Live(threading.Thread):
@@ -73,12 +72,8 @@ class Live(threading.Thread):
         # Rises with each change of the picture, and with each piece of decisions.
         self.version = 0
         self.dropped = 0
-        self._facts: dict[str, TopicFacts] = {}
-        self._policy = Policy()
+        self._pages = CountedPages(Policy(), {})
         self._brokers: dict[int, Broker] = {}
-        self._summaries: dict[Place, Summary] = {}
-        self._topics_on: dict[Place, tuple[str, ...]] = {}
-        self._counts: dict[Place, int] = {}
         # The last event of the image that was read.
         self._image_seq = -1
         # The newest event whose decisions were taken in.
@@ -93,7 +88,7 @@ class Live(threading.Thread):
         """
         wanted = text.lower()
         # Copied, because this thread changes it while another one asks.
-        found = [name for name in list(self._facts) if wanted in name.lower()]
+        found = [name for name in list(self._pages.facts) if wanted in name.lower()]
         found.sort(key=lambda name: (not name.lower().startswith(wanted), name))
         return found[:count], len(found)
 
@@ -161,12 +156,12 @@ class Live(threading.Thread):
 
     def _take_state(self, taken: Received) -> None:
         cluster = taken.clusters[0]
-        if cluster.policy != self._policy or racks_of(cluster.brokers) != racks_of(self._brokers):
+        if cluster.policy != self._pages.policy or racks_of(cluster.brokers) != self._pages.racks:
             self._read_image(taken.committed_steady_ms)
             return
         pages = {place: body for place, (through, body) in taken.pages.items() if through > self._image_seq}
         for piece in self._pieces(pages.items(), PAGES_AT_ONCE):
-            if not self._put_pages({place: decode_slices(body) for place, body in piece}):
+            if not self._pages.put(piece):
                 self._read_image(taken.committed_steady_ms)
                 return
         is_changed = bool(pages) or cluster.brokers != self._brokers
@@ -175,43 +170,28 @@ class Live(threading.Thread):
 
     def _read_image(self, committed_steady_ms: int | None = None) -> None:
         image = self._bus.image()
-        self._facts, self._summaries, self._topics_on, self._counts = {}, {}, {}, {}
         clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
         cluster = clusters[0] if clusters else Cluster()
-        self._policy, self._brokers = cluster.policy, cluster.brokers
+        self._brokers = cluster.brokers
+        self._pages = CountedPages(cluster.policy, racks_of(cluster.brokers))
         held = [((page.shard, page.page), page.body) for page in image.pages if page.page != CLUSTER_PAGE]
-        # The facts come first, because they are in a topic's first slice, and its other slices cannot be summarised
-        # without them.
         for piece in self._pieces(held, PAGES_AT_ONCE):
-            for _, body in piece:
-                self._facts.update(facts_of(decode_slices(body)))
+            self._pages.learn(body for _, body in piece)
         for piece in self._pieces(held, PAGES_AT_ONCE):
-            self._put_pages({place: decode_slices(body) for place, body in piece})
+            self._pages.put(piece)
         self._image_seq = image.seq
         self._show(image.seq, cluster, committed_steady_ms, True)
-
-    def _put_pages(self, pages: dict[Place, list[Slice]]) -> bool:
-        """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""
-        racks = racks_of(self._brokers)
-        for place, slices in pages.items():
-            facts = facts_of(slices)
-            is_cut = {one.topic for one in slices if one.first_partition == 0 and not one.is_whole}
-            if any(self._facts.get(topic, NO_FACTS) != facts[topic] for topic in is_cut):
-                return False
-            for topic in self._topics_on.get(place, ()):
-                self._facts.pop(topic, None)
-            self._facts.update(facts)
-            self._topics_on[place] = tuple(facts)
-            self._counts[place] = sum(one.partitions.count for one in slices)
-            self._summaries[place] = summarise(slices, self._facts, self._policy, racks)
-        return True
 
     def _show(self, seq: int, cluster: Cluster, committed_steady_ms: int | None, is_changed: bool) -> None:
         picture = self.picture
         if is_changed:
-            summary = added(self._summaries.values(), ROWS_MAX)
-            partitions = sum(self._counts.values())
-            picture = Picture(brokers=self._brokers, topics=len(self._facts), partitions=partitions, summary=summary)
+            pages = self._pages
+            picture = Picture(
+                brokers=self._brokers,
+                topics=len(pages.facts),
+                partitions=pages.partitions,
+                summary=pages.sum.summary(ROWS_MAX),
+            )
         self.picture = msgspec.structs.replace(
             picture,
             seq=seq,

@@ -1,13 +1,7 @@
-"""Summaries of partitions for the page and the metrics: how many each broker leads, and which ones are at risk.
-
-The problem: a cluster may have more than 100,000 partitions, and a batch may change any of them. The insight: the
-summary of one page of the state is small, whatever the page holds, and summaries can be added up. So only changed
-pages are read again.
-"""
+"""Summaries of partitions for the page and the metrics: how many each broker leads, and which ones are at risk."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from heapq import nsmallest
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 
@@ -30,12 +24,9 @@ from state.risk import (
     stand_of,
 )
 from state.setting_text import plainly_written
-from state.stored.codec import partitions_in
 from state.stored.slices import Slice
 
 MIN_ISR = "min.insync.replicas"
-# At most this many of a page's worst partitions are kept as rows. The rest are only counted.
-ROWS_PER_PAGE_MAX = 200
 UNDER_REPLICATED, RECOVERING, REASSIGNING, DELETING = "under_replicated", "recovering", "reassigning", "deleting"
 # Worst first.
 PROBLEMS = (
@@ -56,6 +47,9 @@ class TopicFacts(msgspec.Struct, frozen=True):
 
 
 NO_FACTS = TopicFacts(None, False)
+# Partitions of a topic from a number on, with the topic's facts.
+Stretch = tuple[str, TopicFacts, int]
+Parts = Mapping[Stretch, Sequence[Partition]]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -96,17 +90,13 @@ class Summary(msgspec.Struct, frozen=True):
     lost_racks: Mapping[str, Loss] = {}
     # Partitions with a problem. One that was only created without a spare replica does not count.
     at_risk: int = 0
-    # The worst partitions, worst first.
+    # Of a sum, the worst of them, worst first. Of other summaries, all of them.
     rows: tuple[Row, ...] = ()
 
 
-def facts_of(slices: Iterable[Slice]) -> dict[str, TopicFacts]:
-    """Return the facts of the topics whose first slice is among ``slices``."""
-    return {
-        one.topic: TopicFacts(_own_min_isr(one.config), one.deletion_waits or one.state != TopicState.created)
-        for one in slices
-        if one.first_partition == 0
-    }
+def facts_of(one: Topic | Slice) -> TopicFacts:
+    """Return the facts of a topic, or of the one whose first slice this is."""
+    return TopicFacts(_own_min_isr(one.config), one.deletion_waits or one.state != TopicState.created)
 
 
 def _own_min_isr(config: Mapping[str, str]) -> int | None:
@@ -118,16 +108,8 @@ def _own_min_isr(config: Mapping[str, str]) -> int | None:
         return None
 
 
-def summarise(
-    slices: Iterable[Slice],
-    facts: Mapping[str, TopicFacts],
-    policy: Policy,
-    racks: Mapping[int, str] = MappingProxyType({}),
-) -> Summary:
-    """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's.
-
-    ``racks`` has the rack of each broker that has one.
-    """
+def summarise(parts: Parts, policy: Policy, racks: Mapping[int, str] = MappingProxyType({})) -> Summary:
+    """Summarise partitions. ``policy`` is the cluster's, and ``racks`` has the rack of each broker that has one."""
     every: list[Partition] = []
     # Most partitions are well and have a spare replica, and the page looks at 100,000. A loss only moves their leader.
     moved = Counter[int]()
@@ -135,11 +117,8 @@ def summarise(
     # A rack may hold several replicas of a partition that is well.
     spreads = Counter[tuple[tuple[str | None, ...], int, int]]()
     problems = Counter[tuple[str, ...]]()
-    # Each begins with its order. Most are dropped, so only the kept ones become rows.
-    found: list[tuple[Order, tuple[str, ...], Partition, int]] = []
-    for one in slices:
-        topic, partitions = one.topic, partitions_in(one)
-        about = facts.get(topic) or NO_FACTS
+    rows: list[Row] = []
+    for (topic, about, _), partitions in parts.items():
         min_isr = policy.min_insync_replicas if about.min_isr is None else about.min_isr
         every += partitions
         for partition in partitions:
@@ -155,28 +134,27 @@ def summarise(
             problems[these] += 1
             if not about.is_deleting:
                 stands[stand] += 1
-            if is_well:
-                continue
-            order = _RANK[these[0]], len(partition.isr) - len(partition.replicas), topic, partition.partition
-            found.append((order, these, partition, min_isr))
-    worst = nsmallest(ROWS_PER_PAGE_MAX, found, key=lambda each: each[0])
+            if not is_well:
+                rows.append(_row(topic, partition, these, min_isr))
     return Summary(
         *_counted(every),
         Counter(problem for these, number in problems.items() for problem in these * number),
         _losses(stands, moved),
-        rack_losses_of(stands, racks, {Spread(*each): number for each, number in spreads.items()}),
-        len(found),
-        tuple(_row(order[2], partition, these, min_isr) for order, these, partition, min_isr in worst),
+        rack_losses_of(stands, racks, {Spread(*each): number for each, number in spreads.items()}) if racks else {},
+        len(rows),
+        tuple(rows),
     )
 
 
 def _counted(every: list[Partition]) -> tuple[Counter[int], Counter[int], Counter[int], Counter[int]]:
     """Count what each broker leads, should lead, holds, and holds in sync."""
+    leaders = Counter([partition.leader for partition in every])
+    del leaders[NO_LEADER]
     return (
-        Counter(partition.leader for partition in every if partition.leader != NO_LEADER),
-        Counter(partition.replicas[0] for partition in every),
-        Counter(chain.from_iterable(partition.replicas for partition in every)),
-        Counter(chain.from_iterable(partition.isr for partition in every)),
+        leaders,
+        Counter([partition.replicas[0] for partition in every]),
+        Counter(chain.from_iterable([partition.replicas for partition in every])),
+        Counter(chain.from_iterable([partition.isr for partition in every])),
     )
 
 
@@ -231,27 +209,3 @@ def _row(topic: str, partition: Partition, problems: tuple[str, ...], min_isr: i
         partition.removing_replicas,
         partition.required_isr(min_isr),
     )
-
-
-def added(summaries: Iterable[Summary], rows_max: int) -> Summary:
-    """Add summaries up, and keep the ``rows_max`` worst partitions."""
-    leaders, preferred, replicas, in_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
-    problems = Counter[str]()
-    lost: dict[int, Loss] = {}
-    lost_racks: dict[str, Loss] = {}
-    rows: list[Row] = []
-    at_risk = 0
-    for one in summaries:
-        leaders.update(one.leaders)
-        preferred.update(one.preferred)
-        replicas.update(one.replicas)
-        in_sync.update(one.in_sync)
-        problems.update(one.problems)
-        for broker, loss in one.lost.items():
-            lost[broker] = lost.get(broker, NO_LOSS).plus(loss)
-        for rack, loss in one.lost_racks.items():
-            lost_racks[rack] = lost_racks.get(rack, NO_LOSS).plus(loss)
-        at_risk += one.at_risk
-        rows += one.rows
-    kept = tuple(nsmallest(rows_max, rows, key=lambda row: row.order))
-    return Summary(leaders, preferred, replicas, in_sync, problems, lost, lost_racks, at_risk, kept)

@@ -1,17 +1,17 @@
 """The page's questions about the past: why a partition is as it is, and what the state was at a time."""
 
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from sinks.web.partitions import added, facts_of, rows_of, summarise
+from sinks.web.counted_pages import Sum
+from sinks.web.partitions import facts_of, rows_of, summarise
 from sinks.web.picture import Picture, observed_in
 from sinks.web.view import ROWS_MAX, cluster_of, gone
 from state.cluster import Cluster
 from state.partition import Topic
 from state.risk import racks_of
-from state.stored.slices import slices_of
 
 # How many partitions of a topic are shown.
 PARTITIONS_MAX = 500
@@ -59,9 +59,10 @@ def shown_topic(seq: int, cluster: Cluster, topic: Topic) -> dict[str, Any]:
 
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
     """Return a whole state in the form that the page gets for the newest one."""
-    slices = list(chain.from_iterable(map(slices_of, topics)))
-    summary = added([summarise(slices, facts_of(slices), cluster.policy, racks_of(cluster.brokers))], ROWS_MAX)
+    parts = {(topic.topic, facts_of(topic), 0): topic.partitions for topic in topics}
+    whole = Sum()
+    whole.add(summarise(parts, cluster.policy, racks_of(cluster.brokers)))
     partitions = sum(len(topic.partitions) for topic in topics)
-    picture = Picture(seq=seq, brokers=cluster.brokers, topics=len(topics), partitions=partitions, summary=summary)
-    picture = replace(picture, observed=observed_in(cluster))
+    picture = Picture(seq=seq, brokers=cluster.brokers, topics=len(topics), partitions=partitions)
+    picture = replace(picture, summary=whole.summary(ROWS_MAX), observed=observed_in(cluster))
     return {"seq": seq, "clock_ms": cluster.clock_ms, "cluster": cluster_of(picture)}

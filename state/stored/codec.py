@@ -8,7 +8,8 @@ compressed by Zstandard, which takes less than half of zlib's time.
 
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from state.broker import Broker
 from state.cluster import Cluster
 from state.level import FIRST_LEVEL, NEWEST_LEVEL, told
 from state.partition import Partition, Topic
+from state.stored import packed
 from state.stored.packed import Unpacked
 from state.stored.slices import Slice, slices_of
 
@@ -45,7 +47,9 @@ _BROKERS = Cluster.__struct_fields__.index("brokers")
 _FIELDS_AT_LEVEL_1 = Cluster.__struct_fields__.index("recoveries_due")
 _BROKER_FIELDS_AT_LEVEL_1 = Broker.__struct_fields__.index("level") + 1
 _encoder = msgspec.msgpack.Encoder()
+_NO_BROKERS = msgspec.Raw(_encoder.encode({}))
 _cluster = msgspec.msgpack.Decoder(Cluster)
+_fields = msgspec.msgpack.Decoder(list[msgspec.Raw])
 _slices = msgspec.msgpack.Decoder(list[Slice])
 
 
@@ -74,6 +78,13 @@ def decode_cluster(body: bytes) -> Cluster:
     return _decoded(_cluster, body)
 
 
+def decode_without_brokers(body: bytes) -> Cluster:
+    """Read the cluster part, but not its brokers, which take most of the time; raises ``CodecError``."""
+    fields = _decoded(_fields, body)
+    fields[_BROKERS] = _NO_BROKERS
+    return _decoded(_cluster, bytes([body[0], _PLAIN]) + _encoder.encode(fields))
+
+
 def encode_slices(slices: list[Slice], level: int = FIRST_LEVEL) -> bytes:
     """Write one page for a bus at ``level``."""
     return _encoded(slices, FIRST_LEVEL if level < _ZSTD_BUS_LEVEL else _ZSTD_BUS_LEVEL)
@@ -91,8 +102,26 @@ def encode_topics(topics: Iterable[Topic], level: int = FIRST_LEVEL) -> bytes:
 
 def partitions_in(one: Slice) -> tuple[Partition, ...]:
     """Read all partitions of a slice; raises ``CodecError``."""
-    try:
+    with _errors():
         return tuple(Unpacked(one.partitions).all())
+
+
+def texts_in(one: Slice) -> list[bytes]:
+    """Return each partition of a slice as it is stored; raises ``CodecError``."""
+    with _errors():
+        return packed.texts_of(one.partitions)
+
+
+def partitions_of(texts: Collection[bytes]) -> tuple[Partition, ...]:
+    """Read what ``texts_in`` returned; raises ``CodecError``."""
+    with _errors():
+        return packed.partitions_of(texts)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
     except (msgspec.DecodeError, ValueError) as error:
         raise CodecError(f"state cannot be read: {error}") from error
 

@@ -16,8 +16,8 @@ are counted without reading any, and an unchanged partition is copied.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import accumulate, chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import accumulate, chain, pairwise
 
 import msgspec
 
@@ -73,6 +73,17 @@ def pack(partitions: Iterable[Partition]) -> PackedPartitions:
     return PackedPartitions(
         len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions)
     )
+
+
+def texts_of(packed: PackedPartitions) -> list[bytes]:
+    """Return each partition as its bytes. Raises ``ValueError`` if the lengths are no column."""
+    ends = list(accumulate(numbers_in(packed.lengths, packed.count), initial=0))
+    return [packed.body[start:end] for start, end in pairwise(ends)]
+
+
+def partitions_of(texts: Collection[bytes]) -> tuple[Partition, ...]:
+    """Read partitions from their bytes."""
+    return _many(b"\xdd" + len(texts).to_bytes(4) + b"".join(texts))
 
 
 def _columns(partitions: Sequence[Partition]) -> _Columns:

@@ -10,6 +10,7 @@ import structlog
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Page
 from sinks.web import live
+from sinks.web.counted_pages import CountedPages
 from sinks.web.inbox import Inbox
 from sinks.web.live import Live
 from sinks.web.partitions import Summary
@@ -225,7 +226,7 @@ def test_an_error_that_nobody_foresaw_is_logged_and_does_not_end_the_thread(
     monkeypatch.setattr(live, "INTERVAL_S", 0.01)
     with structlog.testing.capture_logs() as lines:
         with monkeypatch.context() as patch:
-            patch.setattr(live, "summarise", fail)
+            patch.setattr(CountedPages, "put", fail)
             scene.batch(topic(partition(0)))
             scene.live.start()
             wait_until(lambda: bool(lines), "a log line")

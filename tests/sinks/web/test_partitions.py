@@ -1,16 +1,16 @@
 """Which partitions are at risk, and how many each broker leads, as the engine counts page by page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
-from sinks.web.partitions import ROWS_PER_PAGE_MAX, Summary, TopicFacts, added, facts_of, problems_of, summarise
+from sinks.web.counted_pages import Sum
+from sinks.web.partitions import Summary, facts_of, problems_of, summarise
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy
 from state.risk import Loss, risk_of, stand_of
-from state.stored.slices import slices_of
 
 ONLINE = (ReplicaState.OnlineReplica,) * 3
 
@@ -29,8 +29,15 @@ def problems(one: Partition, min_isr: int) -> tuple[str, ...]:
 
 
 def summary_of(*topics: Topic, policy: Policy | None = None, racks: Mapping[int, str] | None = None) -> Summary:
-    slices = [one for held in topics for one in slices_of(held)]
-    return summarise(slices, facts_of(slices), policy or Policy(), racks or {})
+    parts = {(one.topic, facts_of(one), 0): one.partitions for one in topics}
+    return summarise(parts, policy or Policy(), racks or {})
+
+
+def added(summaries: Iterable[Summary], rows_max: int = 10) -> Summary:
+    total = Sum()
+    for one in summaries:
+        total.add(one)
+    return total.summary(rows_max)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +103,7 @@ def test_each_brokers_and_racks_loss_is_the_one_that_isrflow_risk_shows() -> Non
     brokers = {n: Broker(n, n, "i", BrokerState.active, rack, (), (), 0) for n, rack in racks.items()}
     cluster = Cluster(brokers=brokers, config={"min.insync.replicas": "2"})
     expected = risk_of(cluster, held)
-    one_by_one = added([summary_of(one, policy=cluster.policy, racks=racks) for one in held], 10)
+    one_by_one = added([summary_of(one, policy=cluster.policy, racks=racks) for one in held])
     assert one_by_one.lost == dict(expected.brokers) == {1: Loss(1, 1, 1), 2: Loss(1, 1, 1), 3: Loss(0, 2, 2)}
     # Brokers 1 and 2 hold two of three replicas of a partition that is well.
     assert one_by_one.lost_racks == dict(expected.racks)
@@ -112,8 +119,8 @@ def test_each_brokers_and_racks_loss_is_the_one_that_isrflow_risk_shows() -> Non
 def test_summaries_add_up_to_that_of_the_whole() -> None:
     one = topic(partition(0), partition(1, isr=(1, 2), leader=2), name="b")
     other = topic(partition(0, leader=-1, isr=(3,)), name="a")
-    whole = summary_of(one, other)
-    assert added([summary_of(one), summary_of(other)], 10) == whole
+    whole = added([summary_of(one, other)])
+    assert added([summary_of(one), summary_of(other)]) == whole
     assert [(row.topic, row.partition) for row in whole.rows] == [("a", 0), ("b", 1)]
     assert whole.leaders == {1: 1, 2: 1}
     assert whole.preferred == {1: 3}
@@ -135,20 +142,12 @@ def test_the_worst_is_one_failure_from_refusing_writes_or_lacks_most_replicas() 
     topics = [topic(partition(0, **each), name=name) for name, each in fields.items()]
     policy = Policy(min_insync_replicas=2)
     worst_first = ["g", "f", "e", "d", "c", "h", "b", "a"]
-    assert [row.topic for row in summary_of(*topics, policy=policy).rows] == worst_first
-    assert [row.topic for row in added([summary_of(one, policy=policy) for one in topics], 10).rows] == worst_first
+    assert [row.topic for row in added([summary_of(one, policy=policy) for one in topics]).rows] == worst_first
 
 
 def test_only_the_worst_are_kept_and_all_are_counted() -> None:
-    many = [partition(number, isr=(1, 2)) for number in range(ROWS_PER_PAGE_MAX + 50)]
-    many[-1] = partition(ROWS_PER_PAGE_MAX + 49, leader=-1, isr=(3,))
-    summary = summary_of(topic(*many))
-    assert (len(summary.rows), summary.at_risk) == (ROWS_PER_PAGE_MAX, ROWS_PER_PAGE_MAX + 50)
-    assert summary.rows[0].partition == ROWS_PER_PAGE_MAX + 49
-    assert len(added([summary, summary], 7).rows) == 7
-
-
-def test_a_large_topics_settings_are_those_of_its_first_slice() -> None:
-    slices = slices_of(topic(*(partition(number, isr=(1, 2)) for number in range(1_500)), min_insync_replicas="3"))
-    assert facts_of(slices) == {"orders": TopicFacts(3, False)}
-    assert summarise(slices[1:], facts_of(slices), Policy()).problems["under_min_isr"] == 500
+    many = [partition(number, isr=(1, 2)) for number in range(250)]
+    many[-1] = partition(249, leader=-1, isr=(3,))
+    summary = added([summary_of(topic(*many))], 7)
+    assert (len(summary.rows), summary.at_risk) == (7, 250)
+    assert [row.partition for row in summary.rows] == [249, 0, 1, 2, 3, 4, 5]

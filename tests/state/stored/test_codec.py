@@ -26,6 +26,7 @@ from state.stored.codec import (
     LevelError,
     decode_cluster,
     decode_slices,
+    decode_without_brokers,
     encode_cluster,
     encode_slices,
     encode_topics,
@@ -151,6 +152,14 @@ LEFT_OVER = SLICES[1]
 def test_a_slice_that_does_not_belong_to_the_others_is_refused(slices: list[Slice]) -> None:
     with pytest.raises(CodecError, match="topic sliced has"):
         joined_topics([encode_slices(slices[::-1])])
+
+
+@pytest.mark.parametrize("level", [FIRST_LEVEL, NEWEST_LEVEL])
+def test_a_cluster_part_is_read_without_its_brokers(level: int) -> None:
+    many = replace(CLUSTER, brokers={number: replace(BROKER, broker=number) for number in range(100)}, level=level)
+    assert decode_without_brokers(encode_cluster(many)) == replace(decode_cluster(encode_cluster(many)), brokers={})
+    with pytest.raises(CodecError):
+        decode_without_brokers(encode_cluster(many)[:-1])
 
 
 def test_what_is_written_is_read_back() -> None:

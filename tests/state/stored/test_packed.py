@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
-from state.stored.codec import CodecError, decode_slices, encode_slices, partitions_in
-from state.stored.packed import PackedPartitions, Unpacked, column_of, is_moving, numbers_in, pack
+from state.stored.codec import CodecError, decode_slices, encode_slices, partitions_in, texts_in
+from state.stored.packed import (
+    PackedPartitions,
+    Unpacked,
+    column_of,
+    is_moving,
+    numbers_in,
+    pack,
+    partitions_of,
+    texts_of,
+)
 from state.stored.slices import SLICE_PARTITIONS, Slice, slices_of
 from state.stored.stored_partitions import StoredPartitions
 from tests.state.stored.test_codec import PAGE, PARTITION
@@ -60,6 +69,9 @@ def test_what_is_packed_is_read_back_one_by_one_and_all_at_once(drawn: list) -> 
     unpacked = Unpacked(packed)
     assert [unpacked.at(place) for place in reversed(range(len(held)))] == held[::-1]
     assert list(Unpacked(packed).all()) == Unpacked(packed).some(range(len(held))) == held
+    texts = texts_of(packed)
+    assert texts == [pack([one]).body for one in held]
+    assert partitions_of(texts[1:]) == tuple(held[1:])
 
 
 @SLOW_MACHINE
@@ -173,6 +185,8 @@ def test_a_page_that_is_cut_short_is_refused(cut: int) -> None:
 def test_columns_that_do_not_fit_are_refused() -> None:
     with pytest.raises(CodecError):
         partitions_in(replace(PAGE[0], partitions=replace(pack([PARTITION]), count=2)))
+    with pytest.raises(CodecError):
+        texts_in(replace(PAGE[0], partitions=replace(pack([PARTITION]), lengths=b"\1\2\3")))
 
 
 # The partitions of a stored topic
