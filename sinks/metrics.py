@@ -107,7 +107,7 @@ class Metrics(Collector):
         engine_ms: int,
         clock_steps: int = 0,
     ) -> None:
-        """Count a committed batch: its decisions, and every shard's cluster state after it.
+        """Count a committed batch: its decisions, and every shard's cluster state after it, the first with the brokers.
 
         ``now_ms`` is the time of the wall clock, ``engine_ms`` that of the engine's clock, which ticks carry. The wall
         clock was set ``clock_steps`` times.

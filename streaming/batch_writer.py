@@ -8,7 +8,7 @@ The exception is the tick that tells what is undecided. The next batch depends o
 an error of the bus.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 import structlog
@@ -23,7 +23,7 @@ from sinks.metrics import Metrics
 from sinks.web.site import Site
 from state.cluster import Cluster
 from state.decisions import Imbalance, decode
-from state.stored.codec import decode_cluster
+from state.stored.codec import decode_cluster, decode_without_brokers
 from streaming.checkpoint_place import checkpoint_of
 from streaming.engine_clock import SkewLog
 from streaming.engine_log import EngineLog
@@ -55,7 +55,7 @@ class BatchWriter:
         if written is None:
             return
         clusters: list[Cluster] = []
-        self._do("state", lambda: clusters.extend(map(decode_cluster, written.clusters)))
+        self._do("state", lambda: clusters.extend(clusters_of(written.clusters)))
         self._do("log", lambda: self._log.committed(written.through, written.decisions))
         self._do("imbalance", lambda: self._bus.publish_own(feedback_events(written.decisions)))
         if clusters:
@@ -93,6 +93,12 @@ class BatchWriter:
             engine_ms=self._tenure.clock.read_ms(),
             clock_steps=self._tenure.clock.steps,
         )
+
+
+def clusters_of(bodies: Sequence[bytes]) -> Iterator[Cluster]:
+    """Yield the shards' cluster parts. Only the first has brokers, because they are the same in all."""
+    yield from map(decode_cluster, bodies[:1])
+    yield from map(decode_without_brokers, bodies[1:])
 
 
 def feedback_events(decisions: Sequence[Decided]) -> list[bytes]:
