@@ -5,7 +5,7 @@ can be added up and taken off again, and an unchanged partition is stored as the
 changed are read, as they were and as they are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import zip_longest
 from operator import attrgetter
@@ -15,7 +15,8 @@ from sinks.web.partitions import NO_FACTS, Row, Stretch, Summary, TopicFacts, fa
 from state.partition import Partition
 from state.policy import Policy
 from state.risk import NO_LOSS, Loss
-from state.stored.codec import decode_slices, partitions_in, partitions_of, texts_in
+from state.stored.codec import decode_slices, partitions_in, unpacking
+from state.stored.packed import partitions_of, texts_of
 from state.stored.slices import Slice
 
 Place = tuple[int, int]
@@ -91,8 +92,8 @@ class CountedPages:
         Return False if a fact changed that the counts of other pages depend on. All must be counted again then, and
         also after an error.
         """
-        gone: dict[Stretch, list[Partition]] = {}
-        came: dict[Stretch, list[Partition]] = {}
+        gone: dict[Stretch, Sequence[Partition]] = {}
+        came: dict[Stretch, Sequence[Partition]] = {}
         for place, body in pages:
             slices = decode_slices(body)
             facts = _facts_in(slices)
@@ -103,8 +104,9 @@ class CountedPages:
             self.facts.update(facts)
             about = {one.topic: self.facts.get(one.topic, NO_FACTS) for one in slices}
             after = _stored_in(slices, about)
-            for stretch in before | after:
-                gone[stretch], came[stretch] = _changed(before.get(stretch), after.get(stretch))
+            with unpacking():
+                for stretch in before | after:
+                    gone[stretch], came[stretch] = _changed(before.get(stretch), after.get(stretch))
             self._pages[place] = body, about, sum([one.partitions.count for one in slices])
         self.sum.add(summarise(gone, self.policy, self.racks), -1)
         self.sum.add(summarise(came, self.policy, self.racks))
@@ -130,13 +132,14 @@ def _stored_in(slices: Iterable[Slice], facts: Mapping[str, TopicFacts]) -> _Sto
     return {(one.topic, facts[one.topic], one.first_partition): one for one in slices}
 
 
-def _changed(was: Slice | None, now: Slice | None) -> tuple[list[Partition], list[Partition]]:
+def _changed(was: Slice | None, now: Slice | None) -> tuple[Sequence[Partition], Sequence[Partition]]:
     """Return the partitions of a slice that count otherwise now, as they were and as they are."""
     if was is None or now is None:
-        return [*(partitions_in(was) if was else ())], [*(partitions_in(now) if now else ())]
+        return partitions_in(was) if was else (), partitions_in(now) if now else ()
     if was.partitions == now.partitions:
         return [], []
-    texts = [pair for pair in zip_longest(texts_in(was), texts_in(now), fillvalue=b"") if pair[0] != pair[1]]
+    each = zip_longest(texts_of(was.partitions), texts_of(now.partitions), fillvalue=b"")
+    texts = [pair for pair in each if pair[0] != pair[1]]
     read = (partitions_of([text for text in side if text]) for side in zip(*texts, strict=True))
     # Most differ only in what their replicas reported.
     pairs = [(one, other) for one, other in zip_longest(*read) if not one or not other or shape(one) != shape(other)]

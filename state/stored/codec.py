@@ -8,7 +8,7 @@ compressed by Zstandard, which takes less than half of zlib's time.
 
 import sys
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import TypeVar
@@ -20,7 +20,6 @@ from state.broker import Broker
 from state.cluster import Cluster
 from state.level import FIRST_LEVEL, NEWEST_LEVEL, told
 from state.partition import Partition, Topic
-from state.stored import packed
 from state.stored.packed import Unpacked
 from state.stored.slices import Slice, slices_of
 
@@ -102,24 +101,13 @@ def encode_topics(topics: Iterable[Topic], level: int = FIRST_LEVEL) -> bytes:
 
 def partitions_in(one: Slice) -> tuple[Partition, ...]:
     """Read all partitions of a slice; raises ``CodecError``."""
-    with _errors():
+    with unpacking():
         return tuple(Unpacked(one.partitions).all())
 
 
-def texts_in(one: Slice) -> list[bytes]:
-    """Return each partition of a slice as it is stored; raises ``CodecError``."""
-    with _errors():
-        return packed.texts_of(one.partitions)
-
-
-def partitions_of(texts: Collection[bytes]) -> tuple[Partition, ...]:
-    """Read what ``texts_in`` returned; raises ``CodecError``."""
-    with _errors():
-        return packed.partitions_of(texts)
-
-
 @contextmanager
-def _errors() -> Iterator[None]:
+def unpacking() -> Iterator[None]:
+    """Raise ``CodecError`` if the partitions of a slice cannot be read in the block."""
     try:
         yield
     except (msgspec.DecodeError, ValueError) as error:

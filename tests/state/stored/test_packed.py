@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
-from state.stored.codec import CodecError, decode_slices, encode_slices, partitions_in, texts_in
+from state.stored.codec import CodecError, decode_slices, encode_slices, partitions_in
 from state.stored.packed import (
     PackedPartitions,
     Unpacked,
@@ -185,8 +185,8 @@ def test_a_page_that_is_cut_short_is_refused(cut: int) -> None:
 def test_columns_that_do_not_fit_are_refused() -> None:
     with pytest.raises(CodecError):
         partitions_in(replace(PAGE[0], partitions=replace(pack([PARTITION]), count=2)))
-    with pytest.raises(CodecError):
-        texts_in(replace(PAGE[0], partitions=replace(pack([PARTITION]), lengths=b"\1\2\3")))
+    with pytest.raises(ValueError, match="3 bytes are no column"):
+        texts_of(replace(pack([PARTITION]), lengths=b"\1\2\3"))
 
 
 # The partitions of a stored topic
