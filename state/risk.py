@@ -12,6 +12,7 @@ ISR has min.insync.replicas members, as Kafka's AtMinIsrPartitionCount counts it
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import compress
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
@@ -49,14 +50,9 @@ class Stand(NamedTuple):
     @property
     def risks(self) -> tuple[str, ...]:
         """Its risks, worst first."""
-        is_offline = self.leader == NO_LEADER
-        found = (
-            (OFFLINE, is_offline),
-            (UNDER_MIN_ISR, self.spare < 0),
-            (ONE_FROM_OFFLINE, not is_offline and {*self.eligible, *self.elr} <= {self.leader}),
-            (AT_MIN_ISR, self.spare == 0),
-        )
-        return tuple([risk for risk, is_so in found if is_so])
+        is_offline, spare = self.leader == NO_LEADER, self.spare
+        is_last = not is_offline and {*self.eligible, *self.elr} <= {self.leader}
+        return tuple(compress(RISKS, (is_offline, spare < 0, is_last, spare == 0)))
 
 
 class Loss(NamedTuple):
@@ -169,11 +165,10 @@ def stand_of(partition: Partition, min_isr: int, leaving: frozenset[int] = froze
         elr = tuple([member for member in elr if member not in leaving])
     # Few partitions have an offline replica, and there may be 100,000.
     if (eligible or elr) and ReplicaState.OfflineReplica in partition.replica_states:
-        states = dict(zip(partition.replicas, partition.replica_states, strict=True))
-        eligible, elr = (
-            tuple([member for member in members if states[member] != ReplicaState.OfflineReplica])
-            for members in (eligible, elr)
-        )
+        states = zip(partition.replicas, partition.replica_states, strict=True)
+        offline = [replica for replica, state in states if state == ReplicaState.OfflineReplica]
+        eligible = tuple([member for member in eligible if member not in offline])
+        elr = tuple([member for member in elr if member not in offline])
     return Stand(partition.leader, partition.isr, eligible, partition.required_isr(min_isr), elr)
 
 

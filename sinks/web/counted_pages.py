@@ -11,7 +11,7 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
 
-from sinks.web.partitions import NO_FACTS, Row, Stretch, Summary, TopicFacts, facts_of, summarise
+from sinks.web.partitions import NO_FACTS, Order, Row, Stretch, Summary, TopicFacts, facts_of, summarise
 from state.partition import Partition
 from state.policy import Policy
 from state.risk import NO_LOSS, Loss
@@ -35,7 +35,8 @@ class Sum:
     def __init__(self) -> None:
         self._counts: dict[str, dict[Any, int]] = {name: {} for name in _COUNTS}
         self._losses: dict[str, dict[Any, Loss]] = {name: {} for name in _LOSSES}
-        self._rows: dict[tuple[str, int], Row] = {}
+        # Each after its order, which is asked for far more often than it changes.
+        self._rows: dict[tuple[str, int], tuple[Order, Row]] = {}
 
     def add(self, one: Summary, times: int = 1) -> None:
         """Add a summary. With -1 ``times`` take it off again."""
@@ -47,7 +48,7 @@ class Sum:
                 losses[key] = losses.get(key, NO_LOSS).plus(loss, times)
         for row in one.rows:
             if times > 0:
-                self._rows[row.topic, row.partition] = row
+                self._rows[row.topic, row.partition] = row.order, row
             else:
                 del self._rows[row.topic, row.partition]
 
@@ -58,7 +59,7 @@ class Sum:
             name: {key: value for key, value in total.items() if value not in (0, NO_LOSS)}
             for name, total in totals.items()
         }
-        rows = tuple(nsmallest(rows_max, self._rows.values(), key=lambda row: row.order))
+        rows = tuple([row for _, row in nsmallest(rows_max, self._rows.values())])
         return Summary(**counted, at_risk=len(self._rows), rows=rows)
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress
 from types import MappingProxyType
 
 import msgspec
@@ -181,11 +181,11 @@ def problems_of(partition: Partition, stand: Stand, is_deleting: bool) -> tuple[
     if is_deleting:
         return (DELETING,)
     others = (
-        (UNDER_REPLICATED, len(partition.isr) < len(partition.replicas) - len(partition.adding_replicas)),
-        (RECOVERING, partition.leader_recovery_state == LeaderRecoveryState.RECOVERING),
-        (REASSIGNING, partition.is_reassigning),
+        len(partition.isr) < len(partition.replicas) - len(partition.adding_replicas),
+        partition.leader_recovery_state == LeaderRecoveryState.RECOVERING,
+        partition.is_reassigning,
     )
-    return (*stand.risks, *(problem for problem, is_so in others if is_so))
+    return stand.risks + tuple(compress((UNDER_REPLICATED, RECOVERING, REASSIGNING), others))
 
 
 def rows_of(topic: Topic, policy: Policy) -> Iterator[Row]:
