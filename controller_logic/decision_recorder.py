@@ -18,7 +18,7 @@ from controller_logic.raw_text import shown
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
-from state.alike import WATERMARK, AlikeDecisions, Form, Row, Said, Saying, decisions_of, named
+from state.alike import WATERMARK, AlikeDecisions, Form, Row, Said, Saying, decisions_of, named, named_in_text
 from state.broker import Broker, BrokerState
 from state.decisions import (
     Answer,
@@ -49,8 +49,8 @@ class DecisionRecorder:
         # Whether this shard records what all shards decide alike on the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
         self.said: list[Said] = []
-        # The decisions on the event at hand, by rank and topic.
-        self._alike: dict[tuple[int, str], AlikeDecisions] = {}
+        # The decisions on the event at hand, by rank.
+        self._alike: dict[int, AlikeDecisions] = {}
         # How many decisions the events before this one have led to.
         self._said_before = 0
 
@@ -99,13 +99,12 @@ class DecisionRecorder:
     def say_alike(self, forms: Iterable[Form], saying: Saying, topic: WorkingTopic, partition: Partition) -> None:
         """Record the decisions that have these forms for a partition as it now stands."""
         for form in forms:
-            key = (form.rank, topic.topic)
-            alike = self._alike.get(key)
+            alike = self._alike.get(form.rank)
             if alike is None or alike.saying != saying:
-                alike = self._alike[key] = AlikeDecisions(saying, form.rank, topic.topic, topic.topic_id, [])
+                alike = self._alike[form.rank] = AlikeDecisions(saying, form.rank, [])
                 self.said.append(alike)
             epochs = (partition.leader_epoch, partition.partition_epoch)
-            alike.rows.append((form, partition.replicas, partition.partition, *epochs))
+            alike.rows.append((topic.named, partition.partition, form, partition.replicas, *epochs))
 
     def say_leader_and_isr(
         self,
@@ -173,11 +172,12 @@ class DecisionRecorder:
 
     def say_high_watermarks(self, topic: WorkingTopic, partitions: Collection[Partition]) -> None:
         """Record the high watermarks that some partitions have now, in the order of the partitions."""
+        about = named_in_text(topic.topic, "")
         rows: list[Row] = [
-            (WATERMARK, (), partition.partition, partition.leader_epoch, partition.high_watermark)
+            (about, partition.partition, WATERMARK, (), partition.leader_epoch, partition.high_watermark)
             for partition in partitions
         ]
-        self.said.append(AlikeDecisions(self.saying(), WATERMARK.rank, topic.topic, "", rows))
+        self.said.append(AlikeDecisions(self.saying(), WATERMARK.rank, rows))
 
     # The cluster
 

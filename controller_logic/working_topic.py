@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from controller_logic.working_partitions import WorkingPartitions
+from state.alike import named_in_text
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.policy import COMPARING, Policy, UncleanRecovery, for_topic
 
@@ -22,6 +23,7 @@ class WorkingTopic:
         "deletion_waits",
         "differs",
         "min_isr",
+        "named",
         "partitions",
         "recovery",
         "state",
@@ -33,6 +35,7 @@ class WorkingTopic:
     def __init__(self, topic: Topic, policy: Policy, has_log_reports: bool) -> None:
         self.topic = topic.topic
         self.topic_id = topic.topic_id
+        self.named = named_in_text(topic.topic, topic.topic_id)
         self.state = topic.state
         self.config = topic.config
         self.deletion_waits = topic.deletion_waits

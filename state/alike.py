@@ -53,19 +53,18 @@ class Form(msgspec.Struct, frozen=True, gc=False):
         return self.text % (*saying, *[replicas[place] for place in self.places])
 
 
-# A form, whose replicas these are, the partition, its leader epoch, and its partition epoch or high watermark.
-Row = tuple[Form, Ids, int, int, int]
+# A topic, then its name and its id as they are in a text. High watermarks do not name the id.
+Named = tuple[str, bytes, bytes]
+# A partition, the form, whose replicas these are, the leader epoch, and the partition epoch or high watermark.
+Row = tuple[Named, int, Form, Ids, int, int]
 
 
 class AlikeDecisions(msgspec.Struct, frozen=True, gc=False):
-    """Decisions of one kind on one event about partitions of one topic, as rows of values that fill in forms."""
+    """Decisions of one kind on one event about partitions, as rows of values that fill in forms."""
 
     saying: Saying
     # In the canonical order.
     rank: int
-    topic: str
-    # Empty for high watermarks.
-    topic_id: str
     rows: list[Row]
 
 
@@ -154,6 +153,11 @@ WATERMARK = _form_of(
 )
 
 
+def named_in_text(topic: str, topic_id: str) -> Named:
+    """Return a topic with its name and id as they are in a text."""
+    return topic, encoded_name(topic), encoded_name(topic_id) if topic_id else b""
+
+
 def with_blank_index(text: bytes) -> bytes:
     """Return a decision's text as a format with a blank index. Percent signs are doubled."""
     # The first "index" is the decision's own, because it comes before any free text.
@@ -181,5 +185,7 @@ def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
 
 def encoded(alike: AlikeDecisions) -> list[bytes]:
     """Return what ``encode`` does for the decisions, which have the index 0 until they are numbered."""
-    names, saying = (encoded_name(alike.topic), encoded_name(alike.topic_id)), alike.saying
-    return [form.on(saying, replicas) % (0, *names, *numbers) for form, replicas, *numbers in alike.rows]
+    return [
+        form.on(alike.saying, replicas) % (0, *topic[1:], partition, *numbers)
+        for topic, partition, form, replicas, *numbers in alike.rows
+    ]

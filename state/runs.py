@@ -12,8 +12,10 @@ between its decisions.
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
 
-from state.alike import AlikeDecisions, Ids, Said, Saying, encoded_name, told_of, with_blank_index
+from state.alike import AlikeDecisions, Ids, Named, Said, Saying, named_in_text, told_of, with_blank_index
 from state.chunks import chunks
 from state.decision_columns import BLANKS, ROWS_MAX, SILENT, Columns, CountedBy, packed
 from state.decisions import LeaderAndIsr, StopReplica, encode
@@ -24,10 +26,9 @@ RUN_DECISIONS_MAX = 1_024
 # What follows a text that has its own values. Its index alone is blank.
 _NO_BLANKS = SILENT * (BLANKS - 1)
 
-# Partition, place of the text, leader epoch, and partition epoch or high watermark.
-_Row = tuple[int, int, int, int]
-# A topic and its id.
-_About = tuple[str, str]
+# Topic, partition, place of the text, leader epoch, and partition epoch or high watermark.
+_Row = tuple[Named, int, int, int, int]
+_topic = itemgetter(0)
 
 
 def parts_of(said: Iterable[Said]) -> list[Part]:
@@ -59,74 +60,70 @@ class _Decided:
         self._told: list[CountedBy] = []
         # By form and replicas: the place of the text.
         self._places: defaultdict[Saying, dict[tuple[int, Ids], int]] = defaultdict(dict)
-        self._rows: defaultdict[_About, list[_Row]] = defaultdict(list)
+        self._rows: list[_Row] = []
 
     def add(self, decision: LeaderAndIsr | StopReplica) -> None:
         """Add a decision that has a text of its own. Its columns have what the text says, because readers use them."""
         place = self._add_text(with_blank_index(encode(decision)) + _NO_BLANKS, told_of(decision))
         last_value = decision.partition_epoch if isinstance(decision, LeaderAndIsr) else 0
-        row = (decision.partition, place, decision.leader_epoch, last_value)
-        self._rows[decision.topic, decision.topic_id].append(row)
+        named = named_in_text(decision.topic, decision.topic_id)
+        self._rows.append((named, decision.partition, place, decision.leader_epoch, last_value))
 
     def add_alike(self, alike: AlikeDecisions) -> None:
-        places, rows = self._places[alike.saying], self._rows[alike.topic, alike.topic_id]
-        for form, replicas, partition, leader_epoch, last_value in alike.rows:
+        places, rows = self._places[alike.saying], self._rows
+        for named, partition, form, replicas, leader_epoch, last_value in alike.rows:
             key = (id(form), replicas)
             place = places.get(key)
             if place is None:
                 place = places[key] = self._add_text(form.on(alike.saying, replicas), form.told)
-            rows.append((partition, place, leader_epoch, last_value))
+            rows.append((named, partition, place, leader_epoch, last_value))
 
     def _add_text(self, text: bytes, told: CountedBy) -> int:
         self._texts.append(text)
         self._told.append(told)
         return len(self._texts) - 1
 
-    def parts(self, place: tuple[int, int]) -> Iterator[Part]:
+    def parts(self, place: tuple[int, int]) -> Iterable[Part]:
         """Encode the decisions, which have this place in the canonical order."""
-        joined: list[tuple[tuple[_About, Sequence[_Row]], int]] = []
-        for about, rows in sorted(self._rows.items()):
-            rows.sort()
-            if len({row[0] for row in rows}) < len(rows):
-                yield from self._one_by_one(place, about, rows)
-            else:
-                joined += [((about, cut), len(cut)) for cut in _cut(rows)]
-        for some in chunks(joined, ROWS_MAX):
-            yield from self._in_columns(place, some)
-
-    def _in_columns(self, place: tuple[int, int], some: Sequence[tuple[_About, Sequence[_Row]]]) -> Iterator[Part]:
-        partitions, texts, leader_epochs, last_values = zip(*[row for _, rows in some for row in rows], strict=True)
-        used = dict.fromkeys(texts)
-        places = dict(zip(used, range(len(used)), strict=True))
+        rows = sorted(self._rows)
+        subjects = [row[:2] for row in rows]
+        if any(one == following for one, following in pairwise(subjects)):
+            return self._one_by_one(place, rows)
         try:
-            numbers = packed(partitions, [places[text] for text in texts], leader_epochs, last_values)
+            return [columns_part(place, columns) for columns in self._columns(rows)]
         except struct.error:
             # Numbers that are greater than Kafka's fit into no column.
-            for about, rows in some:
-                yield from self._one_by_one(place, about, rows)
-            return
-        columns = Columns(
-            [self._texts[text] for text in used],
-            [self._told[text] for text in used],
-            [topic for (topic, _), _ in some],
-            [name for (topic, topic_id), _ in some for name in _names(topic, topic_id)],
-            [len(rows) for _, rows in some],
-            numbers,
-        )
-        yield columns_part(place, columns)
+            return self._one_by_one(place, rows)
 
-    def _one_by_one(self, place: tuple[int, int], about: _About, rows: Iterable[_Row]) -> Iterator[Part]:
-        names = _names(*about)
-        for partition, text, leader_epoch, last_value in rows:
-            body = self._texts[text] % (0, *names, partition, leader_epoch, last_value)
-            yield Part(*place, about[0], partition, -1, body)
+    def _columns(self, rows: Sequence[_Row]) -> Iterator[Columns]:
+        """Divide rows, which are in order. Raises ``struct.error``."""
+        start = 0
+        for some in chunks(_runs(rows), ROWS_MAX):
+            counts = [count for _, count in some]
+            end = start + sum(counts)
+            _, partitions, texts, leader_epochs, last_values = zip(*rows[start:end], strict=True)
+            used = dict.fromkeys(texts)
+            places = dict(zip(used, range(len(used)), strict=True))
+            yield Columns(
+                [self._texts[text] for text in used],
+                [self._told[text] for text in used],
+                [topic for (topic, *_), _ in some],
+                [name for (_, *names), _ in some for name in names],
+                counts,
+                packed(partitions, [places[text] for text in texts], leader_epochs, last_values),
+            )
+            start = end
+
+    def _one_by_one(self, place: tuple[int, int], rows: Iterable[_Row]) -> Iterator[Part]:
+        for (topic, *names), partition, text, *numbers in rows:
+            yield Part(*place, topic, partition, -1, self._texts[text] % (0, *names, partition, *numbers))
 
 
-def _names(topic: str, topic_id: str) -> tuple[bytes, bytes]:
-    return encoded_name(topic), encoded_name(topic_id) if topic_id else b""
-
-
-def _cut(rows: Sequence[_Row]) -> list[Sequence[_Row]]:
-    if len(rows) <= RUN_DECISIONS_MAX:
-        return [rows]
-    return [rows[start : start + RUN_DECISIONS_MAX] for start in range(0, len(rows), RUN_DECISIONS_MAX)]
+def _runs(rows: Sequence[_Row]) -> Iterator[tuple[tuple[Named, int], int]]:
+    """Yield each topic with the number of its rows, and that number as its size. A topic with many comes repeatedly."""
+    for named, same in groupby(rows, key=_topic):
+        left = len([*same])
+        while left > 0:
+            count = min(left, RUN_DECISIONS_MAX)
+            yield (named, count), count
+            left -= count

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from state.alike import AlikeDecisions, Saying, decisions_of, encoded, form_of
+from state.alike import AlikeDecisions, Saying, decisions_of, encoded, form_of, named_in_text
 from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
 from state.reason import Reason
 
@@ -53,8 +53,8 @@ def test_a_row_has_the_bytes_of_the_decision_that_it_stands_for(
 ) -> None:
     form = form_of(decision, LED.replicas)
     assert form is not None
-    rows = [(form, ids, 12, 34, 56)]
-    alike = AlikeDecisions(Saying(123456, 78, 90), form.rank, topic, f"id of {topic}", rows)
+    rows = [(named_in_text(topic, f"id of {topic}"), 12, form, ids, 34, 56)]
+    alike = AlikeDecisions(Saying(123456, 78, 90), form.rank, rows)
     first, second, third = ids
     named = {"topic": topic, "topic_id": f"id of {topic}", "partition": 12, "leader_epoch": 34}
     if isinstance(decision, LeaderAndIsr):

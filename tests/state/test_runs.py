@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sinks.metric_snapshot import count_decisions
 from sinks.outcome_rows import outcomes_of, rows_of
 from state import columns_in_order, runs
-from state.alike import WATERMARK, AlikeDecisions, Form, Said, Saying, decisions_of, form_of, named
+from state.alike import WATERMARK, AlikeDecisions, Form, Said, Saying, decisions_of, form_of, named, named_in_text
 from state.canonical import number, numbered_runs, parts_clash
 from state.decision_columns import ReasonCount
 from state.decisions import KIND_RANK, AnyDecision, LeaderAndIsr, Rejected, StopReplica, encode
@@ -50,8 +50,8 @@ def stopped() -> Form:
 
 
 def row(alike: Form, topic: str, partition: int, seq: int = 3, leader_epoch: int = 7) -> AlikeDecisions:
-    rows = [(alike, (1 + partition % 3, 5), partition, leader_epoch, 9)]
-    return AlikeDecisions(Saying(seq, 1, 5), alike.rank, topic, f"id of {topic}", rows)
+    rows = [(named_in_text(topic, f"id of {topic}"), partition, alike, (1 + partition % 3, 5), leader_epoch, 9)]
+    return AlikeDecisions(Saying(seq, 1, 5), alike.rank, rows)
 
 
 def one_of(alike: AlikeDecisions) -> AnyDecision:
@@ -60,9 +60,13 @@ def one_of(alike: AlikeDecisions) -> AnyDecision:
     return decision
 
 
+def topic_of(one: Said) -> str:
+    return one.rows[0][0][0] if isinstance(one, AlikeDecisions) else getattr(one, "topic", "")
+
+
 def watermarks(seq: int, topic: str, partitions: list[int], more: int = 0) -> AlikeDecisions:
-    rows = [(WATERMARK, (), n, n % 3, 10 * n + more) for n in partitions]
-    return AlikeDecisions(Saying(seq, 1, 5), WATERMARK.rank, topic, "", rows)
+    rows = [(named_in_text(topic, ""), n, WATERMARK, (), n % 3, 10 * n + more) for n in partitions]
+    return AlikeDecisions(Saying(seq, 1, 5), WATERMARK.rank, rows)
 
 
 MARKS = watermarks(3, "b%", [1, 2])
@@ -120,7 +124,7 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
         parts = [
             part
             for shard in range(shards)
-            for part in parts_of([one for one in said if shard_of.get(getattr(one, "topic", ""), 0) == shard])
+            for part in parts_of([one for one in said if shard_of.get(topic_of(one), 0) == shard])
         ]
         draw.shuffle(parts)
         numbered = numbered_runs(parts)
@@ -154,7 +158,7 @@ def test_a_decision_without_a_form_stands_in_columns_among_those_that_have_one()
 
 def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:
     said = mixed()
-    shards = [[one for one in said if getattr(one, "topic", "") in topics] for topics in (TOPICS[:2], TOPICS[2:])]
+    shards = [[one for one in said if topic_of(one) in topics] for topics in (TOPICS[:2], TOPICS[2:])]
     rows = [packed for nth, some in enumerate(shards) for packed in rows_of(ShardOutcome(nth, 4, parts_of(some), []))]
     parts = [part for outcome in outcomes_of(reversed(rows)) for part in outcome.parts]
     assert number(parts) == number(map(part_of, decisions_of(shards[0] + shards[1])))
@@ -179,7 +183,7 @@ def test_two_decisions_in_one_place_still_clash() -> None:
     assert sorted(part.partition for part in parts_of(marks)) == [1, 1, 1, 2, 4]
 
 
-LED = decisions_of([AlikeDecisions(Saying(3, 1, 5), led().rank, "t", "id of t", [(led(), (1, 2), 0, 7, 9)])])[0]
+LED = one_of(AlikeDecisions(Saying(3, 1, 5), led().rank, [(named_in_text("t", "id of t"), 0, led(), (1, 2), 7, 9)]))
 ELECTIONS = [
     replace(LED, unclean=unclean, passed_over=passed_over)
     for unclean in (False, True)
