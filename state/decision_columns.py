@@ -75,6 +75,10 @@ class Columns(NamedTuple):
     def first_partition(self) -> int:
         return int(struct.unpack_from("<i", self.numbers)[0])
 
+    def columns(self) -> list[tuple[int, ...]]:
+        """Return the partitions, the places of the texts, the leader epochs and the last values."""
+        return self._table().columns(0, self.decision_count)
+
     def partitions(self) -> tuple[int, ...]:
         return self._table().column(0, 0, self.decision_count)
 
