@@ -74,8 +74,8 @@ def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
 
 def of_another_topic(batch: Batch, event: _Named) -> Refusal | None:
     """Refuse a request about a deleted topic whose name a newer topic has (KIP-516)."""
-    topic = batch.state.topic(event.topic)
-    if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
+    topic = None if event.topic_id is None else batch.state.topic(event.topic)
+    if topic is None or event.topic_id == topic.topic_id:
         return None
     return Refusal("UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id")
 

@@ -7,7 +7,6 @@ Every shard decides the rows of its own topics. The request is answered once, wi
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller_logic import fencing
@@ -59,36 +58,33 @@ class _Request(NamedTuple):
     event: AlterIsrs
     broker: Broker
 
-    def refused(self, named: TopicIsrs, alike: "Alike[Refusal | None]") -> Iterator[PartitionResult]:
-        """Commit the rows of one topic, and yield the results of the refused ones."""
-        rows, twice = named.partitions, _named_twice(named)
-        topic = fencing.known_topic(self.batch, named)
+    def refused(self, named: TopicIsrs, alike: "Alike[Refusal | None]") -> list[PartitionResult]:
+        """Commit the rows of one topic, and return the results of the refused ones."""
+        batch, rows = self.batch, named.partitions
+        numbers = [row.partition for row in rows]
+        twice = _twice(numbers) if len(rows) > 1 else ()
+        topic = fencing.known_topic(batch, named)
         if isinstance(topic, Refusal):
-            for row in rows:
-                yield result_of(named.topic, row.partition, _TWICE if row.partition in twice else topic)
-            return
-        found = topic.partitions.some([row.partition for row in rows])
+            return [result_of(named.topic, number, _TWICE if number in twice else topic) for number in numbers]
+        refused = []
+        found = topic.partitions.some(numbers)
         for row, before in zip(rows, found, strict=True):
             refusal: Refusal | None
             if row.partition in twice:
                 refusal = _TWICE
             elif before is None:
                 refusal = fencing.no_partition(topic, row.partition)
+            elif self._is_current(before, row):
+                refusal = alike.commit(topic, before, self, row, named=row.isr, asked=row.leader_recovery_state)
             else:
-                refusal = self._decided(topic, before, row, alike)
+                refusal = _alter(batch, topic, before, self, row)
             if refusal is not None:
-                yield result_of(named.topic, row.partition, refusal)
+                refused.append(result_of(named.topic, row.partition, refusal))
         changed = topic.partitions.changed
         due = [one.partition for one in found if one is not None and changed.get(one.partition, one) is not one]
         if due:
-            commit_watermarks_due_in(self.batch, topic, due)
-
-    def _decided(
-        self, topic: WorkingTopic, before: Partition, row: IsrRow, alike: "Alike[Refusal | None]"
-    ) -> Refusal | None:
-        if self._is_current(before, row):
-            return alike.commit(topic, before, self, row, named=row.isr, asked=row.leader_recovery_state)
-        return _alter(self.batch, topic, before, self, row)
+            commit_watermarks_due_in(batch, topic, due)
+        return refused
 
     def _is_current(self, partition: Partition, row: IsrRow) -> bool:
         """Return whether the rule depends on nothing but what ``Alike`` compares.
@@ -106,11 +102,13 @@ class _Request(NamedTuple):
 
     def _knows(self, members: tuple[int, ...], epochs: tuple[int, ...]) -> bool:
         """Return whether these are the members' broker epochs, as far as the leader knows them."""
+        if len(members) != len(epochs):
+            return False
         brokers = self.batch.state.brokers
-        return len(members) == len(epochs) and all(
-            epoch == UNKNOWN_BROKER_EPOCH or (member in brokers and epoch == brokers[member].broker_epoch)
-            for member, epoch in zip(members, epochs, strict=True)
-        )
+        for member, epoch in zip(members, epochs, strict=True):
+            if epoch != UNKNOWN_BROKER_EPOCH and (member not in brokers or epoch != brokers[member].broker_epoch):
+                return False
+        return True
 
 
 def _alter(batch: Batch, topic: WorkingTopic, before: Partition, request: _Request, row: IsrRow) -> Refusal | None:
@@ -118,8 +116,8 @@ def _alter(batch: Batch, topic: WorkingTopic, before: Partition, request: _Reque
     return altered(batch, request.broker, request.event.broker_epoch, topic, before, row)[0]
 
 
-def _named_twice(named: TopicIsrs) -> set[int]:
-    numbers = [row.partition for row in named.partitions]
+def _twice(numbers: list[int]) -> set[int]:
+    """Return the numbers that are there more than once."""
     if len(set(numbers)) == len(numbers):
         return set()
     return {number for number, times in Counter(numbers).items() if times > 1}

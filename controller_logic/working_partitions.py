@@ -70,7 +70,8 @@ class WorkingPartitions(Sequence[Partition]):
     def some(self, numbers: Sequence[int]) -> list[Partition | None]:
         """Return the partitions with these numbers; None for a number that is too high."""
         changed, stored, total = self.changed, self.stored, len(self.stored)
-        if not changed and isinstance(stored, StoredPartitions) and max(numbers, default=0) < total:
+        are_stored = changed.keys().isdisjoint(numbers) and max(numbers, default=0) < total
+        if are_stored and isinstance(stored, StoredPartitions):
             return [*stored.some(numbers)]
         found = [*map(changed.get, numbers)]
         for place, partition in enumerate(found):
