@@ -24,8 +24,8 @@ import sqlite3
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 
 import msgspec
 
@@ -98,18 +98,15 @@ def entries_of(runs: Sequence[NumberedRun]) -> list[bytes]:
     return entries
 
 
-def _entries_of_run(run: NumberedRun) -> Iterable[bytes]:
+def _entries_of_run(run: NumberedRun) -> list[bytes]:
     if run.columns and run.kind in _CHANGES:
         return _entries_of_columns(run.seq, run.columns)
     return [entry for body in run.each() for entry in _entries_in(run.seq, run.kind, body)]
 
 
-def _entries_of_columns(seq: int, columns: Columns) -> Iterator[bytes]:
-    partitions = iter(columns.partitions())
-    for topic, count in zip(columns.topics, columns.counts, strict=True):
-        name = topic.encode()
-        for partition in islice(partitions, count):
-            yield _ENTRY.pack(zlib.crc32(b"%b/%d" % (name, partition)), seq)
+def _entries_of_columns(seq: int, columns: Columns) -> list[bytes]:
+    each = chain.from_iterable(map(repeat, map(str.encode, columns.topics), columns.counts))
+    return [_ENTRY.pack(zlib.crc32(b"%b/%d" % one), seq) for one in zip(each, columns.partitions(), strict=True)]
 
 
 def _holds_one_too_many(run: NumberedRun) -> bool:

@@ -75,7 +75,7 @@ _MERGED_RANKS = _ADDED_UP_RANKS | {_IMBALANCE_RANK, _REJECTED_RANK}
 def _in_order(parts: Iterable[Part]) -> Iterator[Part]:
     for _, same in groupby(sorted(parts, key=_place), key=_event_and_kind):
         some = list(same)
-        if any(part.columns for part in some):
+        if len(some) > 1 and any(part.columns for part in some):
             yield from in_order(some)
         else:
             yield from some

@@ -12,8 +12,7 @@ between its decisions.
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import groupby
 
 from state.alike import AlikeDecisions, Ids, Named, Said, Saying, named_in_text, told_of, with_blank_index
 from state.chunks import chunks
@@ -28,7 +27,6 @@ _NO_BLANKS = SILENT * (BLANKS - 1)
 
 # Topic, partition, place of the text, leader epoch, and partition epoch or high watermark.
 _Row = tuple[Named, int, int, int, int]
-_topic = itemgetter(0)
 
 
 def parts_of(said: Iterable[Said]) -> list[Part]:
@@ -86,44 +84,48 @@ class _Decided:
     def parts(self, place: tuple[int, int]) -> Iterable[Part]:
         """Encode the decisions, which have this place in the canonical order."""
         rows = sorted(self._rows)
-        subjects = [row[:2] for row in rows]
-        if any(one == following for one, following in pairwise(subjects)):
-            return self._one_by_one(place, rows)
         try:
             return [columns_part(place, columns) for columns in self._columns(rows)]
-        except struct.error:
-            # Numbers that are greater than Kafka's fit into no column.
+        except (struct.error, ValueError):
+            # Numbers that are greater than Kafka's fit into no column, and two decisions in one place into no run.
             return self._one_by_one(place, rows)
 
     def _columns(self, rows: Sequence[_Row]) -> Iterator[Columns]:
-        """Divide rows, which are in order. Raises ``struct.error``."""
+        """Divide rows, which are in order. Raises ``struct.error`` or ``ValueError``."""
+        about, partitions, texts, leader_epochs, last_values = zip(*rows, strict=True)
         start = 0
-        for some in chunks(_runs(rows), ROWS_MAX):
-            counts = [count for _, count in some]
-            end = start + sum(counts)
-            _, partitions, texts, leader_epochs, last_values = zip(*rows[start:end], strict=True)
-            used = dict.fromkeys(texts)
+        for some in chunks(_runs(about, partitions), ROWS_MAX):
+            topics, counts = zip(*some, strict=True)
+            these = slice(start, start + sum(counts))
+            used = dict.fromkeys(texts[these])
             places = dict(zip(used, range(len(used)), strict=True))
+            text_places = [places[text] for text in texts[these]]
             yield Columns(
                 [self._texts[text] for text in used],
                 [self._told[text] for text in used],
-                [topic for (topic, *_), _ in some],
-                [name for (_, *names), _ in some for name in names],
-                counts,
-                packed(partitions, [places[text] for text in texts], leader_epochs, last_values),
+                [topic for topic, _, _ in topics],
+                [name for named in topics for name in named[1:]],
+                list(counts),
+                packed(partitions[these], text_places, leader_epochs[these], last_values[these]),
             )
-            start = end
+            start = these.stop
 
     def _one_by_one(self, place: tuple[int, int], rows: Iterable[_Row]) -> Iterator[Part]:
         for (topic, *names), partition, text, *numbers in rows:
             yield Part(*place, topic, partition, -1, self._texts[text] % (0, *names, partition, *numbers))
 
 
-def _runs(rows: Sequence[_Row]) -> Iterator[tuple[tuple[Named, int], int]]:
-    """Yield each topic with the number of its rows, and that number as its size. A topic with many comes repeatedly."""
-    for named, same in groupby(rows, key=_topic):
-        left = len([*same])
-        while left > 0:
-            count = min(left, RUN_DECISIONS_MAX)
+def _runs(about: Sequence[Named], partitions: Sequence[int]) -> Iterator[tuple[tuple[Named, int], int]]:
+    """Yield each topic with the number of its rows, and that number as its size. A topic with many comes repeatedly.
+
+    Raises ``ValueError`` if two rows are about one partition.
+    """
+    start = 0
+    for named, same in groupby(about):
+        end = start + len([*same])
+        if len({*partitions[start:end]}) < end - start:
+            raise ValueError(f"two decisions about one partition of {named[0]}")
+        for first in range(start, end, RUN_DECISIONS_MAX):
+            count = min(RUN_DECISIONS_MAX, end - first)
             yield (named, count), count
-            left -= count
+        start = end

@@ -119,7 +119,7 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
     shard_of = {topic: draw.randrange(shards) for topic in (*TOPICS, "marked", "alone")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "RUN_DECISIONS_MAX", draw.randint(1, 4))
-        patch.setattr(runs, "ROWS_MAX", draw.randint(1, 40))
+        patch.setattr(runs, "ROWS_MAX", draw.randint(1, most))
         patch.setattr(columns_in_order, "ROWS_MAX", most)
         parts = [
             part
