@@ -52,7 +52,7 @@ class _Joined:
         place_of = dict(zip(told, count(), strict=False))
         self._texts, self._told = list(told), list(told.values())
         self.topics = [topic for one in held for topic in one.topics]
-        self._names = [name for one in held for name in one.names]
+        self._names = [both for one in held for both in zip(one.names[::2], one.names[1::2], strict=True)]
         self.counts = [count for one in held for count in one.counts]
         self._starts = list(accumulate(self.counts, initial=0))
         each = []
@@ -75,7 +75,7 @@ class _Joined:
             self._texts,
             self._told,
             [self.topics[nth] for nth in topics],
-            [name for nth in topics for name in self._names[2 * nth : 2 * nth + 2]],
+            [name for nth in topics for name in self._names[nth]],
             [self.counts[nth] for nth in topics],
             packed(*[[column[row] for row in rows] for column in self._columns]),
         )

@@ -53,33 +53,28 @@ class _Decided:
     """The decisions of one kind on one event."""
 
     def __init__(self) -> None:
-        # Each has the blanks of ``column_layout``.
-        self._texts: list[bytes] = []
-        self._told: list[CountedBy] = []
+        # Each text has the blanks of ``column_layout``.
+        self._texts: list[tuple[bytes, CountedBy]] = []
         # By form and replicas: the place of the text.
         self._places: defaultdict[Saying, dict[tuple[int, Ids], int]] = defaultdict(dict)
         self._rows: list[_Row] = []
 
     def add(self, decision: LeaderAndIsr | StopReplica) -> None:
         """Add a decision that has a text of its own. Its columns have what the text says, because readers use them."""
-        place = self._add_text(with_blank_index(encode(decision)) + _NO_BLANKS, told_of(decision))
         last_value = decision.partition_epoch if isinstance(decision, LeaderAndIsr) else 0
         named = named_in_text(decision.topic, decision.topic_id)
-        self._rows.append((named, decision.partition, place, decision.leader_epoch, last_value))
+        self._rows.append((named, decision.partition, len(self._texts), decision.leader_epoch, last_value))
+        self._texts.append((with_blank_index(encode(decision)) + _NO_BLANKS, told_of(decision)))
 
     def add_alike(self, alike: AlikeDecisions) -> None:
-        places, rows = self._places[alike.saying], self._rows
+        places, rows, texts = self._places[alike.saying], self._rows, self._texts
         for named, partition, form, replicas, leader_epoch, last_value in alike.rows:
             key = (id(form), replicas)
             place = places.get(key)
             if place is None:
-                place = places[key] = self._add_text(form.on(alike.saying, replicas), form.told)
+                place = places[key] = len(texts)
+                texts.append((form.on(alike.saying, replicas), form.told))
             rows.append((named, partition, place, leader_epoch, last_value))
-
-    def _add_text(self, text: bytes, told: CountedBy) -> int:
-        self._texts.append(text)
-        self._told.append(told)
-        return len(self._texts) - 1
 
     def parts(self, place: tuple[int, int]) -> Iterable[Part]:
         """Encode the decisions, which have this place in the canonical order."""
@@ -92,27 +87,29 @@ class _Decided:
 
     def _columns(self, rows: Sequence[_Row]) -> Iterator[Columns]:
         """Divide rows, which are in order. Raises ``struct.error`` or ``ValueError``."""
-        about, partitions, texts, leader_epochs, last_values = zip(*rows, strict=True)
+        about, partitions, places, leader_epochs, last_values = zip(*rows, strict=True)
         start = 0
         for some in chunks(_runs(about, partitions), ROWS_MAX):
             topics, counts = zip(*some, strict=True)
             these = slice(start, start + sum(counts))
-            used = dict.fromkeys(texts[these])
-            places = dict(zip(used, range(len(used)), strict=True))
-            text_places = [places[text] for text in texts[these]]
+            used = dict.fromkeys(places[these])
+            texts, told = zip(*[self._texts[place] for place in used], strict=True)
+            place_of = dict(zip(used, range(len(used)), strict=True))
+            places_here = [place_of[place] for place in places[these]]
             yield Columns(
-                [self._texts[text] for text in used],
-                [self._told[text] for text in used],
+                list(texts),
+                list(told),
                 [topic for topic, _, _ in topics],
                 [name for named in topics for name in named[1:]],
                 list(counts),
-                packed(partitions[these], text_places, leader_epochs[these], last_values[these]),
+                packed(partitions[these], places_here, leader_epochs[these], last_values[these]),
             )
             start = these.stop
 
     def _one_by_one(self, place: tuple[int, int], rows: Iterable[_Row]) -> Iterator[Part]:
-        for (topic, *names), partition, text, *numbers in rows:
-            yield Part(*place, topic, partition, -1, self._texts[text] % (0, *names, partition, *numbers))
+        for (topic, *names), partition, nth, *numbers in rows:
+            text, _ = self._texts[nth]
+            yield Part(*place, topic, partition, -1, text % (0, *names, partition, *numbers))
 
 
 def _runs(about: Sequence[Named], partitions: Sequence[int]) -> Iterator[tuple[tuple[Named, int], int]]:
