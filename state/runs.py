@@ -10,9 +10,8 @@ between its decisions.
 """
 
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
 from state.alike import AlikeDecisions, Ids, Named, Said, Saying, named_in_text, told_of, with_blank_index
 from state.chunks import chunks
@@ -118,11 +117,11 @@ def _runs(about: Sequence[Named], partitions: Sequence[int]) -> Iterator[tuple[t
     Raises ``ValueError`` if two rows are about one partition.
     """
     start = 0
-    for named, same in groupby(about):
-        end = start + len([*same])
-        if len({*partitions[start:end]}) < end - start:
+    for named, left in Counter(about).items():
+        if left > 1 and len({*partitions[start : start + left]}) < left:
             raise ValueError(f"two decisions about one partition of {named[0]}")
-        for first in range(start, end, RUN_DECISIONS_MAX):
-            count = min(RUN_DECISIONS_MAX, end - first)
-            yield (named, count), count
-        start = end
+        start += left
+        while left > RUN_DECISIONS_MAX:
+            yield (named, RUN_DECISIONS_MAX), RUN_DECISIONS_MAX
+            left -= RUN_DECISIONS_MAX
+        yield (named, left), left
