@@ -4,7 +4,7 @@ The problem: in a storm, each event changes a few partitions in each of thousand
 shards alternate in the canonical order. An object for each event and topic would cost more than the decisions.
 
 The insight: the decisions about one topic are neighbours in the columns of its shard, and remain neighbours. So the
-topics' names are sorted, and each column is made anew in one go, from the places of the rows.
+topics' names are sorted, and each column is made again in one go, from the places of the rows.
 
     shard 0   a: 3 rows   c: 2 rows  ─┐
                                       ├─►  a: 3 rows   b: 4 rows   c: 2 rows   d: 1 row

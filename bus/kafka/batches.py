@@ -4,7 +4,7 @@ A batch lies between two seqs, and Spark's checkpoint keeps both. So a repeated 
 bounds were changed since.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bus.interface import Entry, TrimmedError
@@ -15,6 +15,7 @@ from bus.weight import weight_of
 from isrflow.kafka.address import parse
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import offset_after, seq_of
+from isrflow.sqlite.deferrable import row_of
 from state.found import found_ms
 
 _ALL = 2**62
@@ -60,10 +61,11 @@ class Batches:
         """Begin to fetch the events of the batch after ``after``. Raises ``BusError``."""
         self._at(offset_after(after)).has_more()
 
-    def plan(self, after: int, bounds: Bounds) -> int:
+    def plan(self, after: int, bounds: Bounds, *, defer: bool) -> int:
         """Return through which seq a batch that begins after ``after`` goes: ``after`` if there is no event.
 
-        Raises ``BusError`` if Kafka has lost the events before ``after``.
+        With ``defer``, heartbeats and reports of log ends wait until another event follows them, or until they are as
+        many as a batch may hold. Raises ``BusError`` if Kafka has lost the events before ``after``.
         """
         begin = offset_after(after)
         end = self._end_of_events(begin)
@@ -74,8 +76,12 @@ class Batches:
             return after
         reader = self._at(begin)
         records = list(_within(reader, end, bounds))
+        if defer and (due := _count_through_last_due(records)) < len(records) and (due or reader.next_offset == end):
+            reader.give_back(records[due:], records[due - 1].offset + 1 if due else begin)
+            del records[due:]
         through = seq_of(reader.next_offset - 1)
-        self._planned = _Batch(after, through, records, reader.next_offset == end)
+        if through > after:
+            self._planned = _Batch(after, through, records, reader.next_offset == end)
         return through
 
     def read(self, after: int, through: int) -> Iterator[Entry]:
@@ -133,6 +139,15 @@ def _within(reader: LogReader, end: int, bounds: Bounds) -> Iterator[Record]:
             return
         reader.skip()
         yield record
+
+
+def _count_through_last_due(records: Sequence[Record]) -> int:
+    """Return how many records there are through the last one that is not deferrable."""
+    for count in range(len(records), 0, -1):
+        _, is_deferrable, _ = row_of(records[count - 1].value)
+        if not is_deferrable:
+            return count
+    return 0
 
 
 def _entry(one: Record, claims: Claims) -> Entry:

@@ -23,7 +23,7 @@ Most reads continue where the last one ended.
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
@@ -96,10 +96,14 @@ class LogReader:
                 self.skip()
                 records.append(record)
         except BaseException:
-            self._waiting.extendleft(reversed(records))
-            self.next_offset = begin
+            self.give_back(records, begin)
             raise
         return records
+
+    def give_back(self, records: Sequence[Record], offset: int) -> None:
+        """Go back to ``offset``. ``records`` are those that were read from there on."""
+        self._waiting.extendleft(reversed(records))
+        self.next_offset = offset
 
     def peek(self, end: int) -> Record | None:
         """Return the next record before the offset ``end`` and stay there. If there is none, go to ``end``.

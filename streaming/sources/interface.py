@@ -37,8 +37,8 @@ class Source(Protocol):
     ) -> DataFrame:
         """Return the stream of the events after seq ``after``, as rows (``event_rows``) in the order of seq.
 
-        With ``defer``, heartbeats and offsets start no batch by themselves, if the bus can do that. The source may keep
-        files in ``spool_dir`` while the query runs. Without one, executors may be on other machines.
+        With ``defer``, heartbeats and offsets start no batch by themselves. The source may keep files in ``spool_dir``
+        while the query runs. Without one, executors may be on other machines.
 
         With ``claim_note``, the stream begins with the pages of the bus's state, and then has pages that change. When
         the note has been written to that file (``ClaimNote``), it goes on with the events after that state.

@@ -70,6 +70,7 @@ class KafkaSource:
             .option("max_events", settings.max_events_per_batch)
             .option("max_bytes", settings.max_bytes_per_batch)
             .option("after", after)
+            .option("defer", defer)
             .option("spool_dir", "" if spool_dir is None else str(spool_dir))
             .option("claim_seq", self._bus.held_claim.seq)
             .option("claim_note_file", "" if claim_note is None else str(claim_note))
@@ -111,9 +112,10 @@ class BusOnKafka(DataSource):
     """The data source of a bus on Kafka.
 
     Options: ``url``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``, the seq where a new
-    checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read; ``claim_seq``, the event of
-    the job's claim, or 0. With a ``claim_note_file`` pages come first, until that file names the claim (``ClaimNote``).
-    ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
+    checkpoint starts; ``defer``, whether heartbeats and log ends wait (``Batches.plan``); ``spool_dir``, where the
+    files go, or nothing if other machines read; ``claim_seq``, the event of the job's claim, or 0. With a
+    ``claim_note_file`` pages come first, until that file names the claim (``ClaimNote``). ``layouts`` and ``quiet_ms``
+    are as in ``FollowedPages``.
     """
 
     @classmethod
@@ -140,6 +142,7 @@ class KafkaReader(DataSourceStreamReader):
         self.url = options["url"]
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
         self.after = int(options["after"])
+        self.defer = options["defer"] == "true"
         self.spool_dir = options["spool_dir"]
         # 0 in a job that stands by, until the file names its claim.
         self.claim_seq = int(options["claim_seq"])
@@ -181,7 +184,7 @@ class KafkaReader(DataSourceStreamReader):
             if claim_note is None:
                 return start
             self._begin_events(claim_note.claim_seq)
-        return {"seq": self.batches.plan(start["seq"], self.bounds)}
+        return {"seq": self.batches.plan(start["seq"], self.bounds, defer=self.defer)}
 
     def _ready_after(self, seq: int) -> int:
         """Return where events begin after a state, and begin to fetch them."""

@@ -39,13 +39,13 @@ def opened(bus: KafkaBus) -> Batches:
     return Batches(str(bus.address))
 
 
-def cut(batches: Batches, bounds: Bounds, *, again: bool = False) -> list[list[Entry]]:
+def cut(batches: Batches, bounds: Bounds, *, again: bool = False, defer: bool = False) -> list[list[Entry]]:
     """Read all there is, as Spark does; with ``again`` each batch as after a restart, from its two positions alone."""
     found = []
     at = batches.first(0)
-    while (end := batches.plan(at, bounds)) != at:
+    while (end := batches.plan(at, bounds, defer=defer)) != at:
         if again:
-            batches.plan(end, bounds)
+            batches.plan(end, bounds, defer=defer)
         found.append(list(batches.read(at, end)))
         at = end
     # The mark of a claim's transaction takes an offset, so there may be a batch without events.
@@ -78,6 +78,24 @@ def test_batches_are_bounded_by_bytes_and_by_count(bus: KafkaBus, batches: Batch
     found = [[len(raw) for raw in batch] for batch in texts(cut(batches, Bounds(6, 50)))]
     assert found == [[10, 10, 10], [90], [1, 30, 5, 5]]
     assert [len(batch) for batch in cut(batches, Bounds(3, 1_000))] == [3, 3, 2]
+
+
+@pytest.mark.kafka_bus
+def test_heartbeats_and_log_ends_wait_until_another_event_follows_them(bus: KafkaBus, batches: Batches) -> None:
+    report = reported(1)
+    bus.publish_own([BEAT, report])
+    assert cut(batches, WIDE, defer=True) == []
+    bus.publish_own([BEAT, TICK, BEAT, ASKED, BEAT])
+    assert texts(cut(batches, WIDE, defer=True)) == [[BEAT, report, BEAT, TICK, BEAT, ASKED]]
+    bus.publish_own([BEAT, BEAT, TICK])
+    at = bus.last_seq() - 4
+    assert [entry.raw for entry in batches.read(at, batches.plan(at, WIDE, defer=True))] == [BEAT, BEAT, BEAT, TICK]
+
+
+@pytest.mark.kafka_bus
+def test_what_waits_is_bounded(bus: KafkaBus, batches: Batches) -> None:
+    bus.publish_own([*[BEAT] * 4, TICK, BEAT, BEAT])
+    assert texts(cut(batches, Bounds(3, 1_000), defer=True)) == [[BEAT] * 3, [BEAT, TICK]]
 
 
 @pytest.mark.kafka_bus
@@ -115,14 +133,14 @@ def test_every_event_that_a_claim_found_undecided_carries_the_time_of_that(bus: 
 def test_what_a_tick_tells_is_known_to_batches_that_end_before_it(bus: KafkaBus, batches: Batches) -> None:
     claim = bus.claim("a", {}, 1)
     waiting = bus.publish([ASKED, ASKED])
-    first = batches.plan(batches.first(0), Bounds(1, 1))
+    first = batches.plan(batches.first(0), Bounds(1, 1), defer=False)
     assert [entry.is_claim for entry in batches.read(batches.first(0), first)] == [True]
     bus.commit(claim.controller_epoch, claim.seq, [], [])
     told = b'{"kind":"tick","time_ms":1,"controller_epoch":1,"decided_seq":%d}' % claim.seq
     seq = bus.tell_undecided(claim.controller_epoch, told)
     after = bus.publish([ASKED])
     found, at = dict[int, int | None](), first
-    while (end := batches.plan(at, Bounds(1, 1))) != at:
+    while (end := batches.plan(at, Bounds(1, 1), defer=False)) != at:
         found |= {entry.seq: entry.found_ms for entry in batches.read(at, end)}
         at = end
     [told_ms] = [entry.entered_ms for entry in bus.read(claim.seq, after) if entry.seq == seq]
@@ -144,7 +162,7 @@ def test_removed_events_are_an_error(bus: KafkaBus, batches: Batches) -> None:
     bus.publish_own([TICK, BEAT])
     remove(bus, TopicPartition(bus.address.events, 0, 1))
     with pytest.raises(TrimmedError, match="events up to 1 were removed; 1 was asked for"):
-        batches.plan(0, WIDE)
+        batches.plan(0, WIDE, defer=False)
 
 
 @pytest.mark.kafka_bus

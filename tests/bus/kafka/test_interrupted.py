@@ -97,7 +97,7 @@ def test_an_engine_goes_on_after_events_that_kafka_removed_before_they_were_deci
     Connection(bus.address).delete_records(TopicPartition(bus.address.events, 0, offset_after(seqs[1] or 0)))
     reader = Batches(str(bus.address))
     first = reader.first(0)
-    end = reader.plan(first, Bounds(1_000, 1_000_000))
+    end = reader.plan(first, Bounds(1_000, 1_000_000), defer=False)
     assert [entry.seq for entry in reader.read(first, end)] == [seqs[2]]
     assert bus.kept_after() == seqs[1]
     reader.close()
@@ -108,7 +108,7 @@ def test_an_events_topic_that_was_made_again_is_an_error(bus: KafkaBus, monkeypa
     monkeypatch.setattr(batches, "REQUEST_TIMEOUT_S", 0.5)
     bus.publish([EVENT] * 3)
     reader = Batches(str(bus.address))
-    end = reader.plan(reader.first(0), Bounds(1_000, 1_000_000))
+    end = reader.plan(reader.first(0), Bounds(1_000, 1_000_000), defer=False)
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
     admin.delete_topics([bus.address.events], operation_timeout=TIMEOUT_S)[bus.address.events].result(TIMEOUT_S)
     wait_until(lambda: bus.address.events not in admin.list_topics().topics, "the topic to be gone")
@@ -116,7 +116,7 @@ def test_an_events_topic_that_was_made_again_is_an_error(bus: KafkaBus, monkeypa
     bus.publish([EVENT])
     for after in (end, reader.first(end)):
         with pytest.raises(BusError, match="ends at offset 1, but events before offset 3 are decided"):
-            reader.plan(after, Bounds(1_000, 1_000_000))
+            reader.plan(after, Bounds(1_000, 1_000_000), defer=False)
     reader.close()
 
 
