@@ -59,7 +59,7 @@ def test_a_checkpoint_on_a_uri_is_settled_like_one_on_a_path(
     check_usable(checkpoint)
     assert list(tmp_path.glob("*probe*")) == []
     settle(checkpoint, bus, partitions=3)
-    assert (here / BUS_FILE).read_text() == f"{bus.bus_id()}.0"
+    assert (here / BUS_FILE).read_text() == f"{bus.bus_id()}.0.2"
     assert not has_batches(checkpoint)
     write_batch(here, 5)
     settle(checkpoint, bus, partitions=3)

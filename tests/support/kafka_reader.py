@@ -13,6 +13,7 @@ def reader_of(bus: KafkaBus, spool_dir: Path, **options: object) -> KafkaReader:
         "max_events": 100,
         "max_bytes": 100_000,
         "after": 0,
+        "defer": "false",
         "spool_dir": spool_dir,
         "claim_seq": 0,
         "claim_note_file": "",
