@@ -51,6 +51,7 @@ from streaming.paged_topics import Bodies, PagedTopics
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
 INITIAL_SCHEMA = "shard INT, pages BINARY"
+_PROGRESS = Progress()
 # Not as text, which Spark would parse in every task.
 _BODY = StructType([StructField("body", BinaryType())])
 # All pages of a shard by number.
@@ -64,9 +65,6 @@ def initial_rows(pages: Iterable[Page], keys: Sequence[int]) -> list[tuple[int, 
     for page in pages:
         of_shards[page.shard][page.page] = page.body
     return [(keys[shard], _encode_pages(held)) for shard, held in of_shards.items()]
-
-
-_PROGRESS = Progress()
 
 
 class ShardOperator(StatefulProcessor):

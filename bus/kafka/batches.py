@@ -76,12 +76,13 @@ class Batches:
             return after
         reader = self._at(begin)
         records = list(_within(reader, end, bounds))
-        if defer and (due := _count_through_last_due(records)) < len(records) and (due or reader.next_offset == end):
+        due = _count_through_last_due(records) if defer else len(records)
+        is_full = reader.next_offset < end
+        if due < len(records) and (due or not is_full):
             reader.give_back(records[due:], records[due - 1].offset + 1 if due else begin)
             del records[due:]
         through = seq_of(reader.next_offset - 1)
-        if through > after:
-            self._planned = _Batch(after, through, records, reader.next_offset == end)
+        self._planned = _Batch(after, through, records, reader.next_offset == end)
         return through
 
     def read(self, after: int, through: int) -> Iterator[Entry]:

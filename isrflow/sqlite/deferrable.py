@@ -1,4 +1,4 @@
-"""Which events are deferrable: they start no batch of the embedded bus by themselves.
+"""Which events are deferrable: they start no batch by themselves.
 
 These are offsets, which take effect only at the next tick, and heartbeats, unless their sender waits for an answer or
 they say more than that a broker lives.

@@ -77,13 +77,21 @@ def pack(partitions: Iterable[Partition]) -> PackedPartitions:
 
 def texts_of(packed: PackedPartitions) -> list[bytes]:
     """Return each partition as its bytes. Raises ``ValueError`` if the lengths are no column."""
-    ends = list(accumulate(numbers_in(packed.lengths, packed.count), initial=0))
-    return [packed.body[start:end] for start, end in pairwise(ends)]
+    return [packed.body[start:end] for start, end in pairwise(_bounds_of(packed))]
 
 
 def partitions_of(texts: Collection[bytes]) -> tuple[Partition, ...]:
     """Read partitions from their bytes."""
-    return _many(b"\xdd" + len(texts).to_bytes(4) + b"".join(texts))
+    return _read_all(len(texts), b"".join(texts))
+
+
+def _bounds_of(packed: PackedPartitions) -> list[int]:
+    """Return where each partition begins, then where the last one ends."""
+    return list(accumulate(numbers_in(packed.lengths, packed.count), initial=0))
+
+
+def _read_all(count: int, body: bytes) -> tuple[Partition, ...]:
+    return _many(b"\xdd" + count.to_bytes(4) + body)
 
 
 def _columns(partitions: Sequence[Partition]) -> _Columns:
@@ -142,9 +150,8 @@ class Unpacked:
 
     @property
     def _bounds(self) -> list[int]:
-        """Where each partition begins, then where the last one ends."""
         if self._ends is None:
-            self._ends = list(accumulate(numbers_in(self.packed.lengths, self.packed.count), initial=0))
+            self._ends = _bounds_of(self.packed)
         return self._ends
 
     def at(self, place: int) -> Partition:
@@ -167,8 +174,7 @@ class Unpacked:
     def all(self) -> Sequence[Partition]:
         count, read = self.packed.count, self._read
         if len(read) < count:
-            partitions = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
-            self._read = dict(enumerate(partitions)) | read
+            self._read = dict(enumerate(_read_all(count, self.packed.body))) | read
         return [self._read[place] for place in range(count)]
 
     def on(self, brokers: Set[int]) -> list[int]:

@@ -66,7 +66,7 @@ def next_of(drawn: random.Random, topics: dict[str, Topic]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_changes_come_to_the_same_as_counting_anew(seed: int) -> None:
+def test_changes_come_to_the_same_as_counting_all(seed: int) -> None:
     drawn, topics = random.Random(seed), dict[str, Topic]()
     followed, known, again = counted([]), pages_of([]), 0
     for _ in range(30):
@@ -76,11 +76,11 @@ def test_changes_come_to_the_same_as_counting_anew(seed: int) -> None:
         known = pages_of(held)
         if not followed.put(changed):
             followed, again = counted(held), again + 1
-        anew = counted(held)
-        assert followed.sum.summary(50) == anew.sum.summary(50)
-        assert (followed.facts, followed.partitions) == (anew.facts, sum(len(one.partitions) for one in held))
+        at_once = counted(held)
+        assert followed.sum.summary(50) == at_once.sum.summary(50)
+        assert (followed.facts, followed.partitions) == (at_once.facts, sum(len(one.partitions) for one in held))
     assert again < 15
-    whole = anew.sum.summary(9)
+    whole = at_once.sum.summary(9)
     assert whole.at_risk == summary_of(*held, policy=POLICY, racks=RACKS).at_risk
     assert all(whole.leaders.values())
     assert whole.lost
