@@ -12,6 +12,7 @@ from bench.load import ONE_ISR_RUNS, Load, StepName, Took, creations, median_of
 from bench.machine import Meter, idle
 from bus.image import read_image
 from bus.open_bus import open_bus
+from state.level import NEWEST_LEVEL
 from tests.support.engine import Engine, decided, encoded
 from tests.support.waiting import wait_until
 
@@ -109,7 +110,8 @@ class BusDriver:
         # One publication has consecutive places.
         self.epochs = {b: last - (self._load.brokers - b) for b in self._load.everyone}
         self.beats = Heartbeats(self._url, self.epochs, self._load.heartbeat_ms / 1_000)
-        self._decided(self.bus.publish([beat(*one) for one in self.epochs.items()]))
+        beats = [beat(*one) for one in self.epochs.items()]
+        self._decided(self.bus.publish([*beats, encoded("raise_level", level=NEWEST_LEVEL)]))
         self.beats.start()
 
     def stop(self) -> None:

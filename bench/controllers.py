@@ -11,7 +11,8 @@ from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from conf.jars import fetch
-from tests.support.engine import Engine
+from state.level import NEWEST_LEVEL
+from tests.support.engine import Engine, encoded
 
 CONTROLLER = 100
 # As ``kafka-run-class.sh`` has them.
@@ -92,9 +93,15 @@ class EngineBehindGateway:
             self.start_engine()
             self.gateway.start()
             self.gateway.wait_until_started()
+            self._raise_level()
         except BaseException:
             self.stop()
             raise
+
+    def _raise_level(self) -> None:
+        bus = EmbeddedBus(self.bus_path)
+        bus.publish([encoded("raise_level", level=NEWEST_LEVEL)])
+        bus.close()
 
     def start_engine(self) -> None:
         """Make the bus, and let the engine decide on it."""

@@ -30,7 +30,7 @@ from bus.weight import last_within
 from conf.private_dir import private_dir
 from isrflow.bus_url import EMBEDDED
 from isrflow.contract import LOG_END_REPORTS
-from isrflow.decision_blocks import rows_in_making
+from isrflow.decision_blocks import rows_of
 from isrflow.sqlite import decision_table
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.deferrable import row_of
@@ -176,10 +176,9 @@ class EmbeddedBus(EmbeddedHistory):
             if through <= decided_seq:
                 return
             fresh = [run for run in runs if run.seq > decided_seq]
-            with rows_in_making(fresh) as rows:
-                partition_index.add(connection, fresh, through)
-                write_pages(connection, pages)
-                decision_table.write(connection, rows())
+            decision_table.write(connection, list(rows_of(fresh)))
+            partition_index.add(connection, fresh, through)
+            write_pages(connection, pages)
             self._raise_mark(connection, "decided", through)
 
     def keep_snapshot(self, controller_epoch: int) -> bool:

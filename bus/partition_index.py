@@ -29,7 +29,7 @@ from itertools import chain, repeat
 
 import msgspec
 
-from state.decision_columns import Columns
+from isrflow.decision_columns import DecisionColumns
 from state.numbered_run import NumberedRun
 
 ENTRIES_PER_SEQ_MAX = 4_096
@@ -104,9 +104,12 @@ def _entries_of_run(run: NumberedRun) -> list[bytes]:
     return [entry for body in run.each() for entry in _entries_in(run.seq, run.kind, body)]
 
 
-def _entries_of_columns(seq: int, columns: Columns) -> list[bytes]:
-    each = chain.from_iterable(map(repeat, map(str.encode, columns.topics), columns.counts))
-    return [_ENTRY.pack(zlib.crc32(b"%b/%d" % one), seq) for one in zip(each, columns.partitions(), strict=True)]
+def _entries_of_columns(seq: int, columns: DecisionColumns) -> list[bytes]:
+    # The checksum of a topic is the beginning of its partitions'.
+    begun = [zlib.crc32(topic.encode() + b"/") for topic in columns.topics()]
+    each = chain.from_iterable(map(repeat, begun, columns.counts))
+    keys = map(zlib.crc32, map(b"%d".__mod__, columns.column(0)), each)
+    return list(map(_ENTRY.pack, keys, repeat(seq)))
 
 
 def _holds_one_too_many(run: NumberedRun) -> bool:

@@ -68,7 +68,7 @@ def guarded_step(
 
 
 def _checked(outcome: Outcome) -> Guarded:
-    parts = parts_of(outcome.said)
+    parts = parts_of(outcome.said, outcome.state.cluster.level)
     if parts_clash(parts):
         raise ValueError("two decisions in one place")
     return Guarded(outcome.state, outcome.changes, outcome.said, parts)

@@ -15,21 +15,19 @@ A block never reaches into another event. So everything that keeps or removes de
 Readers get the texts as the rules would write them.
 """
 
-import contextlib
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from isrflow import column_blocks
-from isrflow.column_blocks import Run
-from isrflow.column_layout import ROWS_MAX
 from isrflow.contract import Decided
+from isrflow.decision_columns import DecisionColumns
 
 # Fewer decisions are rows of their own, which any SQLite shell shows.
 BLOCK_DECISIONS_MIN = 64
-# The most bytes of the texts of several runs in a block.
-TEXT_BYTES_MAX = 4 * 1024 * 1024
+# The most bytes of a block before compression.
+CONTENT_BYTES_MAX = 4 * 1024 * 1024
 # No JSON text begins with it.
 _MARK = b"\1"
 # The mark, the number of decisions, and the length of what is compressed.
@@ -38,8 +36,22 @@ _HEAD = struct.Struct(">cII")
 HEAD_BYTES = _HEAD.size
 # A higher level takes longer and saves little.
 _LEVEL = 1
-# zlib lets other threads run.
-THREADS_MAX = 2
+
+
+class Run(Protocol):
+    """A decision as a text, or several on one event as columns, at consecutive indexes from ``idx`` on."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def idx(self) -> int: ...
+    @property
+    def decisions(self) -> int: ...
+    @property
+    def columns(self) -> DecisionColumns | None: ...
+    def each(self) -> Iterator[bytes]:
+        """Yield the text of each decision."""
+        ...
 
 
 def is_block(body: bytes) -> bool:
@@ -57,71 +69,16 @@ def last_of(row: Decided) -> tuple[int, int]:
     return row.seq, row.idx + count_of(row.body) - 1
 
 
-@contextlib.contextmanager
-def rows_in_making(runs: Iterable[Run]) -> Iterator[Callable[[], list[Decided]]]:
-    """Begin to turn runs into rows, in order, and yield a function that returns them: blocks where neighbours are many.
-
-    Blocks are compressed on other threads, so the caller can do something else before it asks for the rows.
-    """
-    groups = list(_groups(runs))
-    if sum(group.decisions >= BLOCK_DECISIONS_MIN for group in groups) < THREADS_MAX:
-        yield lambda: [row for group in groups for row in _rows(group)]
-        return
-    with ThreadPoolExecutor(THREADS_MAX, "isrflow-blocks") as pool:
-        making = pool.map(_rows, groups)
-        yield lambda: [row for rows in making for row in rows]
-
-
-class _Group:
-    """Neighbours that one block may hold."""
-
-    def __init__(self, first: Run) -> None:
-        self.runs = [first]
-        self.decisions = first.decisions
-        self._bytes = first.text_bytes
-
-    def takes(self, run: Run) -> bool:
-        """Take the next run if the block may hold it too."""
-        first, text_bytes = self.runs[0], run.text_bytes
-        decisions = self.decisions + run.decisions
-        if (
-            run.seq != first.seq
-            or run.idx != first.idx + self.decisions
-            or decisions > ROWS_MAX
-            or self._bytes + text_bytes > TEXT_BYTES_MAX
-        ):
-            return False
-        self.runs.append(run)
-        self.decisions = decisions
-        self._bytes += text_bytes + 1
-        return True
-
-
-def _groups(runs: Iterable[Run]) -> Iterator[_Group]:
-    """Cut runs where a block must end: before another event, at a gap, and where the block is full."""
-    group: _Group | None = None
+def rows_of(runs: Iterable[Run]) -> Iterator[Decided]:
+    """Turn runs, in order, into rows. A run of many is a block."""
     for run in runs:
-        if group is None or not group.takes(run):
-            if group is not None:
-                yield group
-            group = _Group(run)
-    if group is not None:
-        yield group
-
-
-def _rows(group: _Group) -> list[Decided]:
-    runs, count = group.runs, group.decisions
-    if count < BLOCK_DECISIONS_MIN or not all(map(_has_lines, runs)):
-        return [Decided(run.seq, run.idx + nth, body) for run in runs for nth, body in enumerate(run.each())]
-    first = runs[0]
-    content = column_blocks.packed(runs)
-    body = _HEAD.pack(_MARK, count, len(content)) + zlib.compress(content, _LEVEL)
-    return [Decided(first.seq, first.idx, body)]
-
-
-def _has_lines(run: Run) -> bool:
-    """Return whether a run's texts are lines. A text of several lines cannot be in a block."""
-    return run.columns is not None or b"\n" not in run.text
+        is_many = run.columns is not None and run.decisions >= BLOCK_DECISIONS_MIN
+        content = column_blocks.packed(run.columns) if run.columns is not None and is_many else b""
+        if 0 < len(content) <= CONTENT_BYTES_MAX:
+            head = _HEAD.pack(_MARK, run.decisions, len(content))
+            yield Decided(run.seq, run.idx, head + zlib.compress(content, _LEVEL))
+        else:
+            yield from [Decided(run.seq, idx, body) for idx, body in enumerate(run.each(), run.idx)]
 
 
 def content_of(row: Decided) -> tuple[bytes, int]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from isrflow import column_blocks
 from isrflow.column_blocks import DecidedColumns
-from isrflow.column_layout import ColumnTable
 from isrflow.contract import Decided
 from isrflow.decision_blocks import content_of, is_block
+from isrflow.decision_columns import DecisionColumns
 from isrflow.errors import DamagedError
 
 
@@ -18,7 +18,7 @@ class OpenedRow(NamedTuple):
     """A row of the decision log whose decisions can be read. Errors name ``bus``."""
 
     row: Decided
-    content: list[bytes] | ColumnTable
+    content: list[bytes] | DecisionColumns
     bus: str
 
     def decisions(self, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
@@ -110,7 +110,7 @@ class RowReader:
                     block = column_blocks.opened(*content_of(row))
                     found.append(DecidedColumns(row.seq, row.idx, block, column_blocks.runs_in(block)))
                 count += block.decision_count
-                size += len(block.body)
+                size += block.byte_count
             else:
                 some = self.after(row, after)
                 found += some

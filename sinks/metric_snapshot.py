@@ -1,6 +1,5 @@
 """The measured values: one immutable snapshot, so that a scrape never sees half an update."""
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ import msgspec
 from sinks.resources import Resources
 from sinks.web.partitions import Row
 from state.cluster import Totals
-from state.decision_columns import Columns
+from state.counted import reasons_in, shrunk_without
 from state.numbered_run import NumberedRun
 from state.reason import Reason
 from state.shadow import Shadow, age_of
@@ -100,7 +99,6 @@ class _Head(msgspec.Struct):
 
 _ISR_REQUESTS = ("alter_isr", "alter_isrs")
 _head = msgspec.json.Decoder(_Head)
-_LISTS = re.compile(rb'"isr":(\[[0-9,]*\]).*"replicas":(\[[0-9,]*\])')
 
 
 def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
@@ -120,10 +118,10 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
                 event, time_ms = run.seq, decode(next(run.each())).time_ms
             by_time_ms[time_ms] += run.decisions
             kind = run.kind.decode()
-            for told in run.columns.reasons():
-                by_reason[kind, told.reason] += told.decisions
-                unclean += told.decisions * told.unclean
-            isr_shrinks += _shrunk_without(run.columns)
+            for told, count in reasons_in(run.columns).items():
+                by_reason[kind, told.reason] += count
+                unclean += count * told.unclean
+            isr_shrinks += shrunk_without(run.columns)
             continue
         head = decode(run.text)
         by_reason[head.kind, head.reason] += 1
@@ -137,17 +135,6 @@ def count_decisions(runs: Iterable[NumberedRun]) -> Counts:
         elif head.reason == Reason.ISR_SHRUNK:
             isr_shrinks.update(set(head.replicas).difference(head.isr))
     return Counts(by_reason, by_time_ms, unclean, failed_isr_updates, +fencings, +restarts, isr_shrinks)
-
-
-def _shrunk_without(columns: Columns) -> Counter[int]:
-    """Count how often leaders took a broker out of ISRs, or left it outside, by its id."""
-    found: Counter[int] = Counter()
-    shrunk = {place for place, told in enumerate(columns.told) if told.reason == Reason.ISR_SHRUNK}
-    for place, decisions in Counter(columns.places()).items() if shrunk else ():
-        if place in shrunk and (match := _LISTS.search(columns.texts[place])):
-            isr, replicas = msgspec.json.decode(match[1]), msgspec.json.decode(match[2])
-            found.update({replica: decisions for replica in replicas if replica not in isr})
-    return found
 
 
 class MetricSnapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,5 +39,5 @@ def _sized(parts: Iterable[Part]) -> Iterator[tuple[Part, int]]:
         size = len(part.body) + len(part.topic) + _PART_BYTES
         columns = part.columns
         if columns:
-            size += len(columns.numbers) + sum(map(len, (*columns.texts, *columns.topics, *columns.names)))
+            size += columns.byte_count
         yield part, size

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from state.decision_columns import SILENT, CountedBy
+from isrflow.decision_columns import SILENT, line, replica_blank
+from state.counted import CountedBy, counted_by
 from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, decode, encode
 from state.ids import NO_LEADER
 from state.reason import Reason
@@ -40,17 +40,15 @@ class Saying(NamedTuple):
 class Form(msgspec.Struct, frozen=True, gc=False):
     """What decisions have in common that are alike."""
 
-    # Has blanks for a ``Saying`` and for ids, and, doubled, those of ``state.decision_columns``.
+    # Has blanks for a ``Saying`` and, doubled where they begin with "%", those of ``isrflow.decision_columns``.
     text: bytes
-    # Whose ids these are: places in the assignment.
-    places: tuple[int, ...]
     # Of its decisions in the canonical order.
     rank: int
     told: CountedBy
 
-    def on(self, saying: Saying, replicas: Ids) -> bytes:
-        """Return the text for one event and some replicas, with the blanks of ``state.decision_columns``."""
-        return self.text % (*saying, *[replicas[place] for place in self.places])
+    def on(self, saying: Saying) -> bytes:
+        """Return the text for one event, with the blanks of ``isrflow.decision_columns``."""
+        return self.text % saying
 
 
 # A topic, then its name and its id as they are in a text. High watermarks do not name the id.
@@ -88,10 +86,10 @@ def _form_of(decision: _Formed, marks: Mapping[int, int]) -> Form:
     text = encode(type(decision)(**blank)).replace(b"%", b"%%%%")
     for field, blanks in _BLANKS:
         text = text.replace(field, blanks, 1)
-    places = tuple([int(place) for place in _MARKED.findall(text)])
     if isinstance(decision, StopReplica):
         text += _SILENT
-    return Form(_MARKED.sub(b"%d", text), places, _RANKS[type(decision)], told_of(decision))
+    text = _MARKED.sub(lambda found: replica_blank(int(found[1])), text)
+    return Form(text, _RANKS[type(decision)], counted_by(decision))
 
 
 _SILENT = SILENT.replace(b"%", b"%%")
@@ -128,13 +126,6 @@ def _blank(name: str, value: Any, marks: Mapping[int, int]) -> Any:
     if isinstance(value, tuple):
         return tuple([marks[broker] for broker in value])
     return {marks[broker]: told for broker, told in value.items()} if isinstance(value, dict) else value
-
-
-def told_of(decision: _Formed) -> CountedBy:
-    """Return the values that a decision is counted by."""
-    if isinstance(decision, LeaderAndIsr):
-        return CountedBy(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
-    return CountedBy(str(decision.reason), unclean=False, passes_over=False)
 
 
 # The form of all high watermarks.
@@ -186,6 +177,6 @@ def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
 def encoded(alike: AlikeDecisions) -> list[bytes]:
     """Return what ``encode`` does for the decisions, which have the index 0 until they are numbered."""
     return [
-        form.on(alike.saying, replicas) % (0, *topic[1:], partition, *numbers)
+        line(form.on(alike.saying), (0, *topic[1:], partition, *numbers, *replicas))
         for topic, partition, form, replicas, *numbers in alike.rows
     ]

@@ -14,11 +14,11 @@ Decisions that are not in columns stand between the topics where they belong, an
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, count, groupby, repeat
+from itertools import accumulate, chain, count, groupby, repeat, zip_longest
 from operator import itemgetter
 
+from isrflow.decision_columns import NO_REPLICA, ROWS_MAX, DecisionColumns, packed
 from state.chunks import chunks
-from state.decision_columns import ROWS_MAX, Columns, packed
 from state.part import Part, columns_part
 
 _nth = itemgetter(-1)
@@ -31,15 +31,18 @@ def in_order(parts: Sequence[Part]) -> Iterator[Part]:
     """
     joined = _Joined([part.columns for part in parts if part.columns is not None])
     others = [part for part in parts if part.columns is None]
+    place = (parts[0].seq, parts[0].rank)
+    if not others:
+        # The runs of a topic are in order already, because they come from one shard.
+        yield from joined.parts(place, sorted(range(len(joined.topics)), key=joined.topics.__getitem__))
+        return
     # Topic, partition, broker, and the topic's place in the columns, or the part's place from the end of ``others``.
     keys = [(part.topic, part.partition, part.broker, nth) for nth, part in enumerate(others, -len(others))]
     keys += zip(joined.topics, joined.first_partitions(), repeat(-1), count(), strict=False)
     keys.sort()
-    place = (parts[0].seq, parts[0].rank)
     for is_topic, some in groupby(map(_nth, keys), key=(0).__le__):
         if is_topic:
-            sized = ((nth, joined.counts[nth]) for nth in some)
-            yield from (columns_part(place, joined.some(topics)) for topics in chunks(sized, ROWS_MAX))
+            yield from joined.parts(place, list(some))
         else:
             yield from [others[nth] for nth in some]
 
@@ -47,11 +50,10 @@ def in_order(parts: Sequence[Part]) -> Iterator[Part]:
 class _Joined:
     """The columns of several parts, one after another. Equal texts have the same place."""
 
-    def __init__(self, held: Sequence[Columns]) -> None:
-        told = {text: told for one in held for text, told in zip(one.texts, one.told, strict=True)}
-        place_of = dict(zip(told, count(), strict=False))
-        self._texts, self._told = list(told), list(told.values())
-        self.topics = [topic for one in held for topic in one.topics]
+    def __init__(self, held: Sequence[DecisionColumns]) -> None:
+        place_of = dict(zip(dict.fromkeys(text for one in held for text in one.texts), count(), strict=False))
+        self._texts = list(place_of)
+        self.topics = [topic for one in held for topic in one.topics()]
         self._names = [both for one in held for both in zip(one.names[::2], one.names[1::2], strict=True)]
         self.counts = [count for one in held for count in one.counts]
         self._starts = list(accumulate(self.counts, initial=0))
@@ -61,21 +63,37 @@ class _Joined:
             places_here = [place_of[text] for text in one.texts]
             each.append((partitions, [places_here[place] for place in places], *others))
         self._columns = [list(chain.from_iterable(same)) for same in zip(*each, strict=True)]
+        self._replicas = max(one.replicas for one in held)
+        self._columns += _replica_columns(held)
 
     def first_partitions(self) -> list[int]:
         """Return the partition of the first decision about each topic."""
         partitions = self._columns[0]
         return [partitions[start] for start in self._starts[:-1]]
 
-    def some(self, topics: Sequence[int]) -> Columns:
+    def parts(self, place: tuple[int, int], topics: Sequence[int]) -> Iterator[Part]:
+        """Yield the topics at some places, in this order, as parts with up to ``ROWS_MAX`` decisions."""
+        counts = [self.counts[nth] for nth in topics]
+        for some in [topics] if sum(counts) <= ROWS_MAX else chunks(zip(topics, counts, strict=True), ROWS_MAX):
+            yield columns_part(place, self._some(some))
+
+    def _some(self, topics: Sequence[int]) -> DecisionColumns:
         """Return the columns of the topics at some places, in this order."""
         starts = self._starts
         rows = [row for nth in topics for row in range(starts[nth], starts[nth + 1])]
-        return Columns(
-            self._texts,
-            self._told,
-            [self.topics[nth] for nth in topics],
+        partitions, places, *others = [[column[row] for row in rows] for column in self._columns]
+        used = {place: nth for nth, place in enumerate(dict.fromkeys(places))}
+        return DecisionColumns(
+            [self._texts[place] for place in used],
             [name for nth in topics for name in self._names[nth]],
             [self.counts[nth] for nth in topics],
-            packed(*[[column[row] for row in rows] for column in self._columns]),
+            packed(partitions, [used[place] for place in places], *others),
+            self._replicas,
         )
+
+
+def _replica_columns(held: Sequence[DecisionColumns]) -> Iterator[list[int]]:
+    """Yield the columns of replicas. Where a part has fewer, they have ``NO_REPLICA``."""
+    for same in zip_longest(*[one.replica_columns() for one in held]):
+        filled = zip(held, same, strict=True)
+        yield list(chain.from_iterable(column or repeat(NO_REPLICA, one.decision_count) for one, column in filled))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count, repeat
 from typing import NamedTuple
 
-from state.decision_columns import Columns
+from isrflow.decision_columns import DecisionColumns
 
 # Every text of a decision begins so.
 _KIND = b'{"kind":"'
@@ -19,7 +19,7 @@ class NumberedRun(NamedTuple):
     idx: int
     # Of a single decision; empty if there are columns.
     text: bytes
-    columns: Columns | None = None
+    columns: DecisionColumns | None = None
     kind: bytes = b""
 
     @property
@@ -32,12 +32,9 @@ class NumberedRun(NamedTuple):
         return iter((self.text,)) if self.columns is None else self.columns.lines(self.idx)
 
     @property
-    def text_bytes(self) -> int:
-        """The length of all texts together, which is an estimate for columns."""
-        columns = self.columns
-        if columns is None:
-            return len(self.text)
-        return self.decisions * (len(columns.texts[0]) + len(columns.names[0]) + len(columns.names[1]))
+    def byte_count(self) -> int:
+        """The bytes that the run holds."""
+        return len(self.text) if self.columns is None else self.columns.byte_count
 
 
 def kind_of(text: bytes) -> bytes:

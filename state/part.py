@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
 
-from state.decision_columns import Columns
+from isrflow.decision_columns import DecisionColumns
 from state.decisions import (
     Answer,
     AnyDecision,
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     # Empty if there are columns.
     body: bytes
     # Of a run.
-    columns: Columns | None = None
+    columns: DecisionColumns | None = None
 
 
 Place = tuple[int, int, str, int, int]
@@ -66,9 +66,9 @@ def place_of(decision: AnyDecision) -> Place:
     return decision.seq, rank, topic, partition, broker
 
 
-def columns_part(place: tuple[int, int], columns: Columns) -> Part:
+def columns_part(place: tuple[int, int], columns: DecisionColumns) -> Part:
     """Return the part of decisions in columns at a seq and rank. A single decision becomes a text."""
-    first = Part(*place, columns.topics[0], columns.first_partition, -1, b"", columns)
+    first = Part(*place, columns.first_topic, columns.first_partition, -1, b"", columns)
     return first if columns.decision_count > 1 else first._replace(body=next(columns.lines(0)), columns=None)
 
 

@@ -13,6 +13,7 @@ from conf.loader import differing
 from conf.settings import Settings
 from isrflow.contract import SQLITE
 from isrflow.masking import masked
+from state.counted import reasons_in
 from state.decisions import BrokerDecision, Decision, LeaderAndIsr, QuorumDecision, decode
 from state.numbered_run import NumberedRun
 from state.reason import Reason
@@ -82,7 +83,7 @@ def _elections_in(run: NumberedRun) -> int:
     """Count the elections among the leader_and_isr decisions of a run."""
     if run.columns is None:
         return int(_is_election(run.text))
-    return sum(told.decisions for told in run.columns.reasons() if told.passes_over or told.reason in _ELECTIONS)
+    return sum(n for told, n in reasons_in(run.columns).items() if told.passes_over or told.reason in _ELECTIONS)
 
 
 def _tell_elections(run: NumberedRun, shown: int) -> None:
@@ -90,7 +91,7 @@ def _tell_elections(run: NumberedRun, shown: int) -> None:
 
     ``shown`` elections of the batch come before this run.
     """
-    is_clean = run.columns is not None and not any(told.unclean for told in run.columns.told)
+    is_clean = run.columns is not None and not any(told.unclean for told in reasons_in(run.columns))
     for body in run.each():
         if shown >= ELECTIONS_SHOWN_MAX and is_clean:
             return

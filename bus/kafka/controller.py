@@ -23,7 +23,7 @@ from bus.kafka.mark import Mark
 from bus.kafka.marks import Marks
 from bus.kafka.sending import BULK, DeliveryReports
 from bus.kafka.state_reader import MARK_KEY, PageKey, key_of
-from bus.kafka.transaction import Transaction, rows_in_making, transaction
+from bus.kafka.transaction import Transaction, rows_in, transaction
 from isrflow.kafka.limits import REQUEST_TIMEOUT_S
 from isrflow.kafka.seqs import seq_of
 from state.numbered_run import NumberedRun
@@ -168,8 +168,9 @@ class Controller(Marks):
             check_again(before)
             if through > before.through:
                 fresh = [run for run in runs if run.seq > before.through]
-                with rows_in_making(fresh) as rows, self._transaction(controller_epoch) as begun:
-                    mark = begun.write_decisions(before, rows())
+                rows = rows_in(fresh)
+                with self._transaction(controller_epoch) as begun:
+                    mark = begun.write_decisions(before, rows)
                     mark = msgspec.structs.replace(mark, through=through, before=before.through)
                     self._write_pages(begun, mark, pages)
 

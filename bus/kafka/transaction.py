@@ -2,8 +2,7 @@
 
 import contextlib
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -93,19 +92,7 @@ def transaction(producer: Producer, connection: Connection) -> Iterator[Transact
         raise
 
 
-@contextlib.contextmanager
-def rows_in_making(runs: Sequence[NumberedRun]) -> Iterator[Callable[[], Sequence[Decided]]]:
-    """Begin to turn a commit's runs into rows, in order, and yield a function that returns the rows."""
-    if _fitting_blocks(runs) >= BLOCKS_COMMIT_MIN:
-        with decision_blocks.rows_in_making(runs) as rows:
-            yield rows
-    else:
-        yield lambda: DecidedRuns(runs)
-
-
-def _fitting_blocks(runs: Sequence[NumberedRun]) -> int:
-    """Count the decisions on events that led to enough of them for a block."""
-    on_event = Counter[int]()
-    for run in runs:
-        on_event[run.seq] += run.decisions
-    return sum(count for count in on_event.values() if count >= decision_blocks.BLOCK_DECISIONS_MIN)
+def rows_in(runs: Sequence[NumberedRun]) -> Sequence[Decided]:
+    """Turn a commit's runs into rows, in order."""
+    fitting = sum(run.decisions for run in runs if run.decisions >= decision_blocks.BLOCK_DECISIONS_MIN)
+    return list(decision_blocks.rows_of(runs)) if fitting >= BLOCKS_COMMIT_MIN else DecidedRuns(runs)

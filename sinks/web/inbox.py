@@ -117,4 +117,4 @@ class Inbox:
 
 
 def _bytes_of(decisions: Sequence[Decided]) -> int:
-    return sum([run.text_bytes for run in runs_in(decisions)])
+    return sum([run.byte_count for run in runs_in(decisions)])

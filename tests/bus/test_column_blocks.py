@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bus.decided_runs import DecidedRuns
 from bus.embedded import EmbeddedBus
 from bus.interface import DamagedError, Decided, DivergedError
 from isrflow import column_blocks
-from isrflow.column_layout import ROWS_MAX, ColumnTable
-from isrflow.decision_blocks import is_block, rows_in_making
+from isrflow.decision_blocks import is_block, rows_of
+from isrflow.decision_columns import ROWS_MAX, DecisionColumns, packed, replica_blank
 from isrflow.decision_rows import opened
 from state.alike import Said, Saying, decisions_of
 from state.canonical import number, numbered_runs
-from state.decision_columns import Columns, CountedBy, packed
+from state.level import FIRST_LEVEL, NEWEST_LEVEL
 from state.numbered_run import NumberedRun
 from state.part import part_of
 from state.runs import parts_of
@@ -42,8 +43,8 @@ def said(seq: int, partitions: int = PARTITIONS) -> list[Said]:
     return decisions
 
 
-def runs_of(seq: int, partitions: int = PARTITIONS) -> DecidedRuns:
-    return DecidedRuns(numbered_runs(parts_of(said(seq, partitions))))
+def runs_of(seq: int, partitions: int = PARTITIONS, level: int = NEWEST_LEVEL) -> DecidedRuns:
+    return DecidedRuns(numbered_runs(parts_of(said(seq, partitions), level)))
 
 
 def texts_of(seq: int, partitions: int = PARTITIONS) -> list[Decided]:
@@ -54,11 +55,11 @@ def texts_of(seq: int, partitions: int = PARTITIONS) -> list[Decided]:
 DECISIONS = texts_of(1)
 
 
-@pytest.fixture
-def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
+@pytest.fixture(params=range(FIRST_LEVEL, NEWEST_LEVEL + 1))
+def bus(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EmbeddedBus]:
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.publish([EVENT])
-    bus.commit(0, 1, runs_of(1), [])
+    bus.commit(0, 1, runs_of(1, level=request.param), [])
     bus.passed(1)
     yield bus
     bus.close()
@@ -80,7 +81,8 @@ def test_a_reader_gets_every_text_from_any_place_and_with_any_limit(bus: Embedde
 
 
 def test_a_repeated_batch_is_compared_decision_by_decision(bus: EmbeddedBus) -> None:
-    bus.commit(0, 1, runs_of(1), [])
+    for level in (FIRST_LEVEL, NEWEST_LEVEL):
+        bus.commit(0, 1, runs_of(1, level=level), [])
     bus.commit(0, 1, DECISIONS, [])
     other = list(DECISIONS)
     other[5_000] = other[5_000]._replace(body=b'{"kind":"other"}')
@@ -109,8 +111,7 @@ def test_blocks_hold_columns_and_texts_in_any_mixture(kinds: list[int], most: in
             texts = table if kind == 1 else list(reversed(table))
             runs.append(NumberedRun(4, idx, b"", columns_of(texts, count, draw)))
         idx += runs[-1].decisions
-    with rows_in_making(runs) as making:
-        written = making()
+    written = list(rows_of(runs))
     expected = [Decided(4, run.idx + nth, body) for run in runs for nth, body in enumerate(run.each())]
     assert [one for row in written for one in opened(row, "bus").decisions()] == expected
     for place in range(0, len(expected), 7):
@@ -120,20 +121,21 @@ def test_blocks_hold_columns_and_texts_in_any_mixture(kinds: list[int], most: in
 
 
 def column_texts() -> list[bytes]:
-    alike = [form.on(Saying(4, 1, 5), (1, 2)) for form in (led(), stopped())]
-    return [*alike, b'{"a":%d,"t":%b%b,"p":%d%.0a,"last":%d}', b"100%%" + b"%.0a" * 6]
+    alike = [form.on(Saying(4, 1, 5)) for form in (led(), stopped())]
+    own = [b'{"a":%d,"t":%b%b,"p":%d%.0a,"last":%d}', b"100%%" + b"%.0a" * 6]
+    return [*alike, *own, b'%d%%{"isr":' + replica_blank(2) + b"}%b%b%d%d%d"]
 
 
-def columns_of(texts: list[bytes], count: int, draw: Any) -> Columns:
+def columns_of(texts: list[bytes], count: int, draw: Any) -> DecisionColumns:
     places = [draw.randrange(len(texts)) for _ in range(count)]
     epochs = [draw.randint(-1, 2**31 - 1) for _ in range(count)]
     lasts = [draw.randint(-1, 2**63 - 1) for _ in range(count)]
-    told = [CountedBy("because", unclean=False, passes_over=False)] * len(texts)
+    replicas = [[draw.randint(0, 2**31 - 1) for _ in range(count)] for _ in range(3)]
     first = draw.randint(1, count)
     topics = [("t%", first), ("u", count - first)] if first < count else [("t%", first)]
     names = [name for topic, _ in topics for name in (b'"%b"' % topic.encode(), b'"id"')]
-    numbers = packed(list(range(count)), places, epochs, lasts)
-    return Columns(texts, told, [topic for topic, _ in topics], names, [rows for _, rows in topics], numbers)
+    numbers = packed(list(range(count)), places, epochs, lasts, *replicas)
+    return DecisionColumns(texts, names, [rows for _, rows in topics], numbers, len(replicas))
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\0" * 12, b"\1\0\0\0" * 3, b"\xff" * 200])
@@ -142,10 +144,11 @@ def test_damaged_columns_are_an_error(content: bytes) -> None:
         column_blocks.opened(content, 7)
 
 
-@pytest.mark.parametrize("text", [b"%d", b"%d" * 7, b"%q", b"%.0a" * 5 + b"%b"])
+@pytest.mark.parametrize(
+    "text", [b"%d", b"%d" * 7, b"%q", b"%.0a" * 5 + b"%b", b"%.0a" * 6 + replica_blank(3), replica_blank(0)]
+)
 def test_a_damaged_text_is_an_error(bus: EmbeddedBus, text: bytes) -> None:
-    run = NumberedRun(1, 0, b"", columns_of([text], 1, random.Random(1)))
-    block = column_blocks.opened(column_blocks.packed([run]), 1)
+    block = column_blocks.opened(column_blocks.packed(columns_of([text], 1, random.Random(1))), 1)
     with pytest.raises(ValueError, match=r"."):
         list(block.lines(0))
 
@@ -178,6 +181,6 @@ def test_few_decisions_stay_rows(tmp_path: Path) -> None:
 def test_a_text_that_is_not_there_is_damage(bus: EmbeddedBus) -> None:
     row = next(one for one in rows(bus) if is_block(one.body))
     block = opened(row, "bus").content
-    assert isinstance(block, ColumnTable)
+    assert isinstance(block, DecisionColumns)
     with pytest.raises(ValueError, match=f"of {len(block.texts) - 1}"):
-        column_blocks.runs_in(block._replace(texts=block.texts[:-1]))
+        column_blocks.runs_in(replace(block, texts=block.texts[:-1]))

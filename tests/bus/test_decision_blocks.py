@@ -10,23 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus import embedded_history
-from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF, DamagedError, Decided, DivergedError, TrimmedError
-from isrflow.column_layout import BLANKS, SILENT
 from isrflow.decision_blocks import (
     BLOCK_DECISIONS_MIN,
-    ROWS_MAX,
-    TEXT_BYTES_MAX,
+    CONTENT_BYTES_MAX,
     is_block,
-    rows_in_making,
+    rows_of,
 )
+from isrflow.decision_columns import ROWS_MAX
 from isrflow.decision_rows import opened
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log import SqliteLog
-from state.decision_columns import Columns, packed
 from state.numbered_run import NumberedRun
 from tests.support.bus_rows import execute
+from tests.support.column_runs import in_columns
 from tests.support.trimming import trim
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -46,7 +44,7 @@ DECISIONS = [said(1, 0), *(said(2, idx) for idx in range(MANY)), said(3, 0), sai
 def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.publish([EVENT] * 3)
-    bus.commit(0, 3, DECISIONS, [])
+    bus.commit(0, 3, in_columns(DECISIONS), [])
     bus.passed(3)
     yield bus
     bus.close()
@@ -85,14 +83,14 @@ def test_a_reader_that_is_bounded_in_bytes_gets_all_decisions_in_turn(bus: Embed
 
 def test_a_client_begins_behind_the_newest_decision_of_a_block(bus: EmbeddedBus) -> None:
     bus.publish([EVENT])
-    bus.commit(0, 4, [said(4, idx) for idx in range(BLOCK_DECISIONS_MIN)], [])
+    bus.commit(0, 4, in_columns([said(4, idx) for idx in range(BLOCK_DECISIONS_MIN)]), [])
     log = SqliteLog(str(bus.path))
     assert log.newest_decision() == (4, BLOCK_DECISIONS_MIN - 1)
     log.close()
 
 
 def test_a_repeated_batch_is_compared_decision_by_decision(bus: EmbeddedBus) -> None:
-    bus.commit(0, 3, DECISIONS, [])
+    bus.commit(0, 3, in_columns(DECISIONS), [])
     for place in (1, 700, MANY - 1):
         other = list(DECISIONS)
         other[place] = other[place]._replace(body=b'{"kind":"other"}')
@@ -123,7 +121,7 @@ def test_thinning_keeps_the_other_decisions_of_a_block(bus: EmbeddedBus) -> None
         *(said(4, idx) for idx in range(BLOCK_DECISIONS_MIN)),
         *(said(4, idx, "high_watermark") for idx in range(BLOCK_DECISIONS_MIN, 2 * BLOCK_DECISIONS_MIN)),
     ]
-    bus.commit(0, 4, mixed, [])
+    bus.commit(0, 4, in_columns(mixed), [])
     assert is_block(rows(bus)[-1].body)
     bus.passed(4)
     while bus.thin(4):
@@ -136,8 +134,8 @@ def test_thinning_keeps_the_other_decisions_of_a_block(bus: EmbeddedBus) -> None
 def test_a_file_has_decisions_in_rows_and_in_blocks(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "new.db")
     bus.publish([EVENT] * 2)
-    bus.commit(0, 1, [said(1, idx) for idx in range(BLOCK_DECISIONS_MIN - 1)], [])
-    bus.commit(0, 2, [said(2, idx) for idx in range(BLOCK_DECISIONS_MIN)], [])
+    bus.commit(0, 1, in_columns([said(1, idx) for idx in range(BLOCK_DECISIONS_MIN - 1)]), [])
+    bus.commit(0, 2, in_columns([said(2, idx) for idx in range(BLOCK_DECISIONS_MIN)]), [])
     bus.close()
     for access in Access:
         again = EmbeddedBus(bus.path, access)
@@ -163,26 +161,22 @@ places = st.lists(
 
 
 @settings(deadline=None, max_examples=30)
-@given(places, st.sampled_from([b"short", b"with\na line", b"x" * (TEXT_BYTES_MAX // 100), b""]))
+@given(places, st.sampled_from([b"short", b"x" * (CONTENT_BYTES_MAX // 100), b""]))
 def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text: bytes) -> None:
     decisions = [Decided(seq, first + nth, text) for seq, first, count in runs for nth in range(count)]
-    with rows_in_making(runs_in(decisions)) as rows:
-        written = rows()
+    made = [in_columns([Decided(seq, first + nth, text) for nth in range(count)]).runs for seq, first, count in runs]
+    written = list(rows_of(run for some in made for run in some))
     assert [one for row in written for one in opened(row, "bus").decisions()] == decisions
     for row in written:
         assert not is_block(row.body) or len(opened(row, "bus").decisions()) >= BLOCK_DECISIONS_MIN
 
 
-@pytest.mark.parametrize("length", [10, TEXT_BYTES_MAX // 100, 2 * TEXT_BYTES_MAX])
+@pytest.mark.parametrize("length", [10, CONTENT_BYTES_MAX // 100, 2 * CONTENT_BYTES_MAX])
 def test_a_run_of_any_size_is_read_back(length: int) -> None:
-    bodies = [b"%d" % number * length for number in range(3 if length > TEXT_BYTES_MAX else 1_000)]
-    places, zeros = range(len(bodies)), [0] * len(bodies)
-    silent = [body + SILENT * BLANKS for body in bodies]
-    columns = Columns(silent, [], ["t"], [b"t", b""], [len(bodies)], packed(zeros, places, zeros, zeros))
-    run = NumberedRun(7, 5, b"", columns)
+    bodies = [b"%d" % number * length for number in range(3 if length > CONTENT_BYTES_MAX else 1_000)]
+    [run] = in_columns([Decided(7, idx, body) for idx, body in enumerate(bodies, 5)]).runs
     before, after = NumberedRun(7, 4, b"before"), NumberedRun(7, 5 + len(bodies), b"after")
-    with rows_in_making([before, run, after]) as rows:
-        written = rows()
+    written = list(rows_of([before, run, after]))
     texts = [b"before", *bodies, b"after"]
     assert [one for row in written for one in opened(row, "bus").decisions()] == [
         Decided(7, 4 + nth, body) for nth, body in enumerate(texts)

@@ -15,8 +15,9 @@ from sinks.outcome_rows import outcomes_of, rows_of
 from state import columns_in_order, runs
 from state.alike import WATERMARK, AlikeDecisions, Form, Said, Saying, decisions_of, form_of, named, named_in_text
 from state.canonical import number, numbered_runs, parts_clash
-from state.decision_columns import ReasonCount
-from state.decisions import KIND_RANK, AnyDecision, LeaderAndIsr, Rejected, StopReplica, encode
+from state.counted import CountedBy, reasons_in
+from state.decisions import KIND_RANK, AnyDecision, LeaderAndIsr, Rejected, StopReplica
+from state.level import FIRST_LEVEL, NEWEST_LEVEL
 from state.numbered_run import flat
 from state.part import Part, part_of
 from state.reason import Reason
@@ -50,7 +51,9 @@ def stopped() -> Form:
 
 
 def row(alike: Form, topic: str, partition: int, seq: int = 3, leader_epoch: int = 7) -> AlikeDecisions:
-    rows = [(named_in_text(topic, f"id of {topic}"), partition, alike, (1 + partition % 3, 5), leader_epoch, 9)]
+    # Some have more replicas than columns have room for.
+    replicas = (1 + partition % 3, 5, *range(10, 10 + (0, 3, runs.REPLICAS_MAX)[partition % 3]))
+    rows = [(named_in_text(topic, f"id of {topic}"), partition, alike, replicas, leader_epoch, 9)]
     return AlikeDecisions(Saying(seq, 1, 5), alike.rank, rows)
 
 
@@ -96,12 +99,18 @@ def decisions_in(part: Part) -> int:
     return part.columns.decision_count if part.columns else 1
 
 
+at_each_level = pytest.mark.parametrize("level", range(FIRST_LEVEL, NEWEST_LEVEL + 1))
+
+
+@at_each_level
 @pytest.mark.parametrize("most", [1, 2, 4, runs.RUN_DECISIONS_MAX])
-def test_runs_are_numbered_as_their_decisions_are_one_by_one(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_runs_are_numbered_as_their_decisions_are_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, most: int, level: int
+) -> None:
     for module, name in ((runs, "RUN_DECISIONS_MAX"), (runs, "ROWS_MAX"), (columns_in_order, "ROWS_MAX")):
         monkeypatch.setattr(module, name, most)
     said = mixed()
-    parts = parts_of(said)
+    parts = parts_of(said, level)
     alike = [part for part in parts if part.rank < KIND_RANK["high_watermark"]]
     assert any(part.columns for part in alike) == (most > 1)
     decisions = decisions_of(said)
@@ -116,6 +125,7 @@ def test_runs_are_numbered_as_their_decisions_are_one_by_one(monkeypatch: pytest
 @given(st.integers(1, 5), st.integers(1, 40), st.randoms(use_true_random=False))
 def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: int, most: int, draw: Any) -> None:
     said = mixed()
+    level = draw.choice((FIRST_LEVEL, NEWEST_LEVEL))
     shard_of = {topic: draw.randrange(shards) for topic in (*TOPICS, "marked", "alone")}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "RUN_DECISIONS_MAX", draw.randint(1, 4))
@@ -124,7 +134,7 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
         parts = [
             part
             for shard in range(shards)
-            for part in parts_of([one for one in said if shard_of.get(topic_of(one), 0) == shard])
+            for part in parts_of([one for one in said if shard_of.get(topic_of(one), 0) == shard], level)
         ]
         draw.shuffle(parts)
         numbered = numbered_runs(parts)
@@ -134,10 +144,11 @@ def test_the_runs_of_any_number_of_shards_are_numbered_as_those_of_one(shards: i
     assert all(run.columns is None or 1 < run.decisions <= max(most, 4) for run in numbered)
 
 
-def test_brokers_outside_smaller_isrs_are_counted_in_columns_as_one_by_one() -> None:
+@at_each_level
+def test_brokers_outside_smaller_isrs_are_counted_in_columns_as_one_by_one(level: int) -> None:
     shrunk: list[Said] = [row(led(Reason.ISR_SHRUNK), topic, n) for topic in ("a", "b%") for n in range(6)]
     said = [row(led(), "a", 7), *shrunk]
-    numbered = numbered_runs(parts_of(said))
+    numbered = numbered_runs(parts_of(said, level))
     assert any(run.columns for run in numbered)
     counts = count_decisions(numbered)
     assert counts == count_decisions(numbered_runs(map(part_of, decisions_of(said))))
@@ -159,7 +170,11 @@ def test_a_decision_without_a_form_stands_in_columns_among_those_that_have_one()
 def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:
     said = mixed()
     shards = [[one for one in said if topic_of(one) in topics] for topics in (TOPICS[:2], TOPICS[2:])]
-    rows = [packed for nth, some in enumerate(shards) for packed in rows_of(ShardOutcome(nth, 4, parts_of(some), []))]
+    rows = [
+        packed
+        for nth, some in enumerate(shards)
+        for packed in rows_of(ShardOutcome(nth, 4, parts_of(some, NEWEST_LEVEL), []))
+    ]
     parts = [part for outcome in outcomes_of(reversed(rows)) for part in outcome.parts]
     assert number(parts) == number(map(part_of, decisions_of(shards[0] + shards[1])))
 
@@ -168,7 +183,7 @@ def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:
 def test_numbers_that_fit_into_no_column_are_written_all_the_same(great: int) -> None:
     said: list[Said] = [row(led(), "t", n, leader_epoch=great) for n in range(4)]
     said += [watermarks(3, topic, [*range(4)], great - 30) for topic in "tu"]
-    parts = parts_of(said)
+    parts = parts_of(said, NEWEST_LEVEL)
     assert number(parts) == number(map(part_of, decisions_of(said)))
     assert sum(str(great).encode() in body for _, _, body in number(parts)) == 6
 
@@ -199,12 +214,12 @@ def test_a_run_counts_its_elections_by_what_they_say(are_alike: bool) -> None:
     ]
     [run] = numbered_runs(parts_of(said if are_alike else decisions_of(said)))
     assert run.columns is not None
-    assert run.columns.reasons() == (
-        ReasonCount("LEADER_FENCED", unclean=False, passes_over=False, decisions=2),
-        ReasonCount("LEADER_FENCED", unclean=False, passes_over=True, decisions=3),
-        ReasonCount("LEADER_FENCED", unclean=True, passes_over=False, decisions=4),
-        ReasonCount("LEADER_FENCED", unclean=True, passes_over=True, decisions=5),
-    )
+    assert reasons_in(run.columns) == {
+        CountedBy("LEADER_FENCED"): 2,
+        CountedBy("LEADER_FENCED", passes_over=True): 3,
+        CountedBy("LEADER_FENCED", unclean=True): 4,
+        CountedBy("LEADER_FENCED", unclean=True, passes_over=True): 5,
+    }
 
 
 def test_stops_and_high_watermarks_count_as_no_elections() -> None:
@@ -212,9 +227,9 @@ def test_stops_and_high_watermarks_count_as_no_elections() -> None:
     # One without a pattern stands in columns among the others.
     stops.append(one_of(row(stopped(), "t", 4)))
     runs_of_all = numbered_runs([*parts_of(stops), *parts_of([MARKS])])
-    assert [run.columns and run.columns.reasons() for run in runs_of_all] == [
-        (ReasonCount("CONTROLLED_SHUTDOWN", unclean=False, passes_over=False, decisions=5),),
-        (ReasonCount("REPLICATED", unclean=False, passes_over=False, decisions=2),),
+    assert [run.columns and reasons_in(run.columns) for run in runs_of_all] == [
+        {CountedBy("CONTROLLED_SHUTDOWN"): 5},
+        {CountedBy("REPLICATED"): 2},
     ]
     assert flat(runs_of_all[:1]) == number(map(part_of, decisions_of(stops)))
 
@@ -223,10 +238,3 @@ def test_an_admin_is_named_in_decisions_of_every_form() -> None:
     said = [*mixed(), MARKS]
     by_admin = named(said, "User:alice")
     assert decisions_of(by_admin) == [replace(one, principal="User:alice") for one in decisions_of(said)]
-
-
-def test_the_length_of_a_runs_texts_is_known_or_about_known() -> None:
-    decisions = [one_of(row(led(), "t" * 200, n)) for n in range(9)]
-    [columns] = numbered_runs(parts_of([row(led(), "t" * 200, n) for n in range(9)]))
-    assert columns.columns
-    assert columns.text_bytes == pytest.approx(sum(map(len, map(encode, decisions))), rel=0.05)

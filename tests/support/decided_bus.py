@@ -34,7 +34,7 @@ class DecidedBus:
         # As in a replay: the text itself says when it entered, and whether it is a claim.
         outcome = step(self.state, list(logged(entries(raws, after + 1))), self._policy)
         self.state = outcome.state
-        decisions = DecidedRuns(numbered_runs(parts_of(outcome.said)))
+        decisions = DecidedRuns(numbered_runs(parts_of(outcome.said, self.state.cluster.level)))
         held = [topic for name in self.state.topics.names() if (topic := self.state.topics.get(name)) is not None]
         pages = [Page(0, -1, encode_cluster(self.state.cluster)), Page(0, 0, encode_topics(held))]
         self.bus.commit(NO_CLAIM, last, decisions, pages)

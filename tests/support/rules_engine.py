@@ -11,16 +11,17 @@ from pathlib import Path
 import msgspec
 
 from bus.clock import now_ms
+from bus.decided_runs import DecidedRuns
 from bus.image import read_image
-from bus.interface import Bus, Decided, FencedError, Page
+from bus.interface import Bus, FencedError, Page
 from bus.open_bus import open_bus
 from controller_logic.replay import logged
 from controller_logic.step import step
-from state.canonical import number
+from state.canonical import numbered_runs
 from state.cluster import MappedTopics, State
 from state.events import Tick
-from state.part import part_of
 from state.policy import policy_of
+from state.runs import parts_of
 from state.stored.codec import encode_cluster, encode_topics
 from tests.support.waiting import TIMEOUT_S
 
@@ -94,7 +95,7 @@ class RulesEngine:
                 continue
             outcome = step(state, list(logged(entries)), policy)
             state, after = outcome.state, entries[-1].seq
-            decisions = [Decided(*numbered) for numbered in number([part_of(d) for d in outcome.decisions])]
+            decisions = DecidedRuns(numbered_runs(parts_of(outcome.said, state.cluster.level)))
             pages = [Page(0, -1, encode_cluster(state.cluster))]
             if outcome.changes:
                 topics = [topic for name in state.topics.names() if (topic := state.topics.get(name))]

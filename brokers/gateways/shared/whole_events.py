@@ -66,7 +66,7 @@ def _count(row: Row) -> int:
 
 
 def _size(row: Row) -> int:
-    return len(row.body if isinstance(row, Decided) else row.block.body)
+    return len(row.body) if isinstance(row, Decided) else row.block.byte_count
 
 
 def _decoded(rows: Iterable[Row]) -> list[GivenDecision]:

@@ -17,11 +17,13 @@ from bus.kafka.decision_reader import place_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.sending import Headers
 from bus.kafka.transaction import BLOCKS_COMMIT_MIN, Transaction
-from isrflow.decision_blocks import BLOCK_DECISIONS_MIN, ROWS_MAX, is_block, last_of
+from isrflow.decision_blocks import BLOCK_DECISIONS_MIN, is_block, last_of
+from isrflow.decision_columns import ROWS_MAX
 from isrflow.kafka.log import KafkaLog
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
 from state.decisions import decode
 from tests.bus.test_column_blocks import runs_of, texts_of
+from tests.support.column_runs import in_columns
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.kafka_bus
@@ -99,7 +101,7 @@ def test_a_long_commit_is_few_records_and_a_short_one_has_no_block(committed: Co
 def test_the_shortest_commit_with_blocks(bus: KafkaBus, count: int, records: int) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     seq = bus.publish([EVENT])
-    bus.commit(epoch, seq, [Decided(seq, idx, b"{}") for idx in range(count)], [])
+    bus.commit(epoch, seq, in_columns([Decided(seq, idx, b"{}") for idx in range(count)]), [])
     wait_until(lambda: bus.decided_seq() == seq, "the decisions to be readable")
     assert len(bus.decisions((0, -1), ALL)) == count
     assert len(records_of(bus)) == records
@@ -109,9 +111,8 @@ def test_a_commit_of_many_small_events_has_no_blocks(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     seqs = [bus.publish([EVENT]) for _ in range(40)]
     decisions = [Decided(seq, idx, b"{}") for seq in seqs for idx in range(BLOCK_DECISIONS_MIN - 1)]
-    decisions += [Decided(seqs[-1], BLOCK_DECISIONS_MIN - 1 + idx, b"{}") for idx in range(40)]
     assert len(decisions) > BLOCKS_COMMIT_MIN
-    bus.commit(epoch, seqs[-1], decisions, [])
+    bus.commit(epoch, seqs[-1], in_columns(decisions), [])
     wait_until(lambda: bus.decided_seq() == seqs[-1], "the decisions to be readable")
     assert len(records_of(bus)) == len(decisions)
 

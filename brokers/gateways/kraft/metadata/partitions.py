@@ -17,6 +17,7 @@ from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_by
 from brokers.gateways.kraft.metadata.partition_table import Ids, PartitionState
 from brokers.gateways.kraft.metadata.uuids import uuid_of
 from state.decisions import LeaderAndIsr
+from state.ids import NO_LEADER
 from state.log_directory import MIGRATING
 from state.partition import LeaderRecoveryState
 
@@ -54,8 +55,29 @@ def _rows(decided: LeaderAndIsr | AlikeDecisions) -> Iterable[Row]:
     if isinstance(decided, LeaderAndIsr):
         return [(decided.partition, decided.leader_epoch, decided.partition_epoch, _values(decided))]
     run, patterns = decided.run, decided.patterns
-    values = {place: _values(cast(LeaderAndIsr, patterns[place])) for place in set(run.places)}
-    return zip(run.partitions, run.leader_epochs, run.last_values, [values[place] for place in run.places], strict=True)
+    told = {
+        place: (_values(cast(LeaderAndIsr, patterns[place].decision)), patterns[place].of_places)
+        for place in set(run.places)
+    }
+    keys = list(zip(run.places, run.replicas, strict=True))
+    values = {key: _on(*told[key[0]], key[1]) for key in set(keys)}
+    return zip(run.partitions, run.leader_epochs, run.last_values, [values[key] for key in keys], strict=True)
+
+
+def _on(values: Values, of_places: bool, replicas: Ids) -> Values:
+    """Return values with ids in place of places in the assignment."""
+    if not of_places:
+        return values
+    leader, recovery, *lists, directories, elr, last_known_elr = values
+
+    def ids(places: Ids) -> Ids:
+        return tuple([replicas[place] for place in places])
+
+    isr, assigned, adding, removing = map(ids, lists)
+    if directories is not UNSET:
+        directories = {replicas[place]: directory for place, directory in directories.items()}
+    leader = leader if leader == NO_LEADER else replicas[leader]
+    return leader, recovery, isr, assigned, adding, removing, directories, ids(elr), ids(last_known_elr)
 
 
 def _values(decision: LeaderAndIsr) -> Values:
