@@ -248,7 +248,7 @@ def test_a_damaged_block_is_named(bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Transaction, "write", damaged)
     epoch = bus.claim("job", {}, 1).controller_epoch
     seq = bus.publish([EVENT])
-    bus.commit(epoch, seq, [Decided(seq, idx, b"{}") for idx in range(BLOCKS_COMMIT_MIN)], [])
+    bus.commit(epoch, seq, in_columns([Decided(seq, idx, b"{}") for idx in range(BLOCKS_COMMIT_MIN)]), [])
     wait_until(lambda: bus.decided_seq() == seq, "the decisions to be readable")
     client = KafkaLog(str(bus.address))
     for _ in range(2):

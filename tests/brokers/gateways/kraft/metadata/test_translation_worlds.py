@@ -26,6 +26,7 @@ from tests.support.scenes import Draw
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 # The quorum gets its leader early in half of the worlds, and late or never in the others.
 LEADER: Draw = ("gateway", 0, 0, 0)
+FIRST: Draw = ("register", 0, 0, 0)
 
 
 def decided(outcome: Outcome) -> list[AnyDecision]:
@@ -94,7 +95,8 @@ def check_brokers(broker: Broker, state: State) -> None:
     says_itself = {held.broker for held in state.cluster.brokers.values() if held.has_several_dirs}
     for partition in broker.partitions.values():
         for replica, directory in zip(partition["Replicas"], partition["Directories"], strict=True):
-            if (holder := broker.brokers.get(replica)) is not None:
+            # A broker that registers when all its directories have failed keeps the one that it had. Kafka's ends then.
+            if (holder := broker.brokers.get(replica)) is not None and holder["LogDirs"]:
                 assert directory in (MIGRATING, UNASSIGNED, *holder["LogDirs"])
                 is_somewhere = directory not in (MIGRATING, UNASSIGNED)
                 assert is_somewhere or len(holder["LogDirs"]) != 1 or replica in says_itself
@@ -108,6 +110,16 @@ def set_again(decisions: list[AnyDecision]) -> frozenset[str]:
 @settings(max_examples=300, deadline=None)
 @given(draws(max_size=80))
 @example([("config", 0, 0, 0), LEADER, ("config", 0, 0, 0)])
+@example(
+    [
+        *[FIRST] * 33,
+        ("register", 0, 1, 0),
+        ("gateway", 0, 1, 0),
+        ("crashes", 0, 0, 0),
+        ("register", 0, 3, 0),
+        *[FIRST] * 3,
+    ]
+)
 def test_a_broker_knows_what_the_rules_know_after_every_event(drawn: list[Draw]) -> None:
     for world in ([LEADER, *drawn], drawn):
         image, broker = MetadataImage(), Broker()
