@@ -8,6 +8,7 @@ from brokers.gateways.kraft.following.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log.storage import Storage
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.shared.read_watch import ReadWatch
+from state.level import NEWEST_LEVEL
 
 GATEWAY = 100
 GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
@@ -31,7 +32,8 @@ class GatewayInProcess:
         # This gateway has no brokers and no requests, so no listener.
         self._feed = DecisionFeed(engine.bus, self._storage, lambda events: (), settings, watch)
         engine.followers.append(self._catch_up)
-        engine.play([engine.event("gateway_started", gateway=GATEWAY, incarnation="g", voters=[GATEWAY])])
+        started = {"gateway": GATEWAY, "incarnation": "g", "voters": [GATEWAY], "level": NEWEST_LEVEL}
+        engine.play([engine.event("gateway_started", **started)])
 
     def _catch_up(self) -> None:
         asyncio.run(self._feed.catch_up())

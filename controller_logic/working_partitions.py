@@ -70,6 +70,10 @@ class WorkingPartitions(Sequence[Partition]):
     def some(self, numbers: Sequence[int]) -> list[Partition | None]:
         """Return the partitions with these numbers; None for a number that is too high."""
         changed, stored, total = self.changed, self.stored, len(self.stored)
+        if len(numbers) == 1:
+            # In a storm, an event names one partition of most topics.
+            number = numbers[0]
+            return [changed.get(number) or (stored[number] if number < total else None)]
         are_stored = changed.keys().isdisjoint(numbers) and max(numbers, default=0) < total
         if are_stored and isinstance(stored, StoredPartitions):
             return [*stored.some(numbers)]

@@ -71,11 +71,14 @@ def _layout(rows: int, replicas: int) -> struct.Struct:
 _IN_ORDER = itemgetter(*range(BLANKS))
 
 
-@lru_cache(ROWS_MAX)
 def _format_of(text: bytes) -> tuple[bytes, Any]:
     """Return a text as a format, and what takes its values, in order, from those of a row."""
-    if not has_replica_blanks(text):
-        return text, _IN_ORDER
+    # At level 1 there may be as many texts as decisions, so those are not remembered.
+    return _format_with_replicas(text) if has_replica_blanks(text) else (text, _IN_ORDER)
+
+
+@lru_cache(ROWS_MAX)
+def _format_with_replicas(text: bytes) -> tuple[bytes, Any]:
     places: list[int] = []
     of_row = count()
 
@@ -102,11 +105,15 @@ def line(text: bytes, values: tuple[Any, ...]) -> bytes:
 
 def with_replicas(text: bytes, replicas: Sequence[int]) -> bytes:
     """Fill in the blanks for replicas alone."""
-    if not has_replica_blanks(text):
-        return text
-    parts = text.split(_MARK)
-    parts[1::2] = [b"%d" % replicas[int(place)] for place in parts[1::2]]
-    return b"".join(parts)
+    made, places = _format_of_replicas(text)
+    return made % tuple([replicas[place] for place in places])
+
+
+@lru_cache(ROWS_MAX)
+def _format_of_replicas(text: bytes) -> tuple[bytes, list[int]]:
+    """Return a text as a format whose only blanks are those for replicas, and their places in the assignment."""
+    parts = text.replace(b"%", b"%%").split(_MARK)
+    return b"%d".join(parts[::2]), list(map(int, parts[1::2]))
 
 
 class DecisionColumns(msgspec.Struct, frozen=True, array_like=True, dict=True):

@@ -80,8 +80,10 @@ class _Joined:
     def _some(self, topics: Sequence[int]) -> DecisionColumns:
         """Return the columns of the topics at some places, in this order."""
         starts = self._starts
-        rows = [row for nth in topics for row in range(starts[nth], starts[nth + 1])]
-        partitions, places, *others = [[column[row] for row in rows] for column in self._columns]
+        rows = chain.from_iterable(range(starts[nth], starts[nth + 1]) for nth in topics)
+        # With the last one there are two at least, so it gives a tuple.
+        taken = itemgetter(*rows, -1)
+        partitions, places, *others = [taken(column)[:-1] for column in self._columns]
         used = {place: nth for nth, place in enumerate(dict.fromkeys(places))}
         return DecisionColumns(
             [self._texts[place] for place in used],
