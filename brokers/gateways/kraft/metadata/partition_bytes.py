@@ -27,8 +27,6 @@ _PLACE = struct.Struct(">3si16s")
 _LEADER_AND_EPOCHS = struct.Struct(">iii")
 _INT = struct.Struct(">i")
 _BYTE = struct.Struct(">b")
-# A cluster has few different lists of replicas and few different ISRs, so their bytes are kept.
-_LISTS_KEPT = 16_384
 
 
 def id_bytes(topic_id: str) -> bytes:
@@ -100,22 +98,18 @@ def change_record(topic_id: bytes, number: int, held: PartitionState, wanted: Pa
     return b"".join((place, bytes((len(fields),)), *fields))
 
 
-@lru_cache(_LISTS_KEPT)
 def _ids(ids: Ids) -> bytes:
     return _length(len(ids) + 1) + struct.pack(f">{len(ids)}i", *ids)
 
 
-@lru_cache(_LISTS_KEPT)
 def _directories(directories: tuple[str, ...]) -> bytes:
     return _length(len(directories) + 1) + b"".join([uuid_bytes(directory) for directory in directories])
 
 
-@lru_cache(_LISTS_KEPT)
 def _tagged_ids(tag: int, ids: Ids) -> bytes:
     return _tagged(tag, _ids(ids))
 
 
-@lru_cache(_LISTS_KEPT)
 def _tagged_leader(leader: int) -> bytes:
     return _tagged(1, _INT.pack(leader))
 
@@ -124,6 +118,7 @@ def _tagged(tag: int, body: bytes) -> bytes:
     return bytes((tag,)) + _length(len(body)) + body
 
 
+@lru_cache
 def _length(number: int) -> bytes:
     out = bytearray()
     write_uvarint(out, number)

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from brokers.engine.alike_decisions import AlikeDecisions
+from brokers.engine.alike_decisions import AlikeDecisions, Pattern
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
 from brokers.gateways.kraft.metadata.partition_table import Ids, PartitionState
@@ -45,39 +45,38 @@ class DecidedPartitions(NamedTuple):
 
 def by_topic(decisions: Iterable[LeaderAndIsr | AlikeDecisions]) -> Iterator[DecidedPartitions]:
     """Divide the decisions on one event by topic, in their order."""
+    told = _Told()
     for topic_id, of_topic in groupby(decisions, key=lambda one: one.topic_id):
         decided = list(of_topic)
-        rows = [row for one in decided for row in _rows(one)]
+        rows = [row for one in decided for row in told.rows(one)]
         yield DecidedPartitions(decided[0].seq, decided[0].topic, topic_id, rows)
 
 
-def _rows(decided: LeaderAndIsr | AlikeDecisions) -> Iterable[Row]:
-    if isinstance(decided, LeaderAndIsr):
-        return [(decided.partition, decided.leader_epoch, decided.partition_epoch, _values(decided))]
-    run, patterns = decided.run, decided.patterns
-    told = {
-        place: (_values(cast(LeaderAndIsr, patterns[place].decision)), patterns[place].of_places)
-        for place in set(run.places)
-    }
-    keys = list(zip(run.places, run.replicas, strict=True))
-    values = {key: _on(*told[key[0]], key[1]) for key in set(keys)}
-    return zip(run.partitions, run.leader_epochs, run.last_values, [values[key] for key in keys], strict=True)
+class _Told:
+    """The values that texts tell. Those of one block are kept, because each of its topics comes by itself."""
 
+    def __init__(self) -> None:
+        self._patterns: Mapping[int, Pattern] = {}
+        # By the place of a text, and by that and the replicas.
+        self._of_text: dict[int, Values] = {}
+        self._values: dict[tuple[int, Ids], Values] = {}
 
-def _on(values: Values, of_places: bool, replicas: Ids) -> Values:
-    """Return values with ids in place of places in the assignment."""
-    if not of_places:
-        return values
-    leader, recovery, *lists, directories, elr, last_known_elr = values
+    def rows(self, decided: LeaderAndIsr | AlikeDecisions) -> Iterable[Row]:
+        if isinstance(decided, LeaderAndIsr):
+            return [(decided.partition, decided.leader_epoch, decided.partition_epoch, _values(decided))]
+        run = decided.run
+        if decided.patterns is not self._patterns:
+            self._patterns, self._of_text, self._values = decided.patterns, {}, {}
+        values = [self._values.get(key) or self._found(*key) for key in zip(run.places, run.replicas, strict=True)]
+        return zip(run.partitions, run.leader_epochs, run.last_values, values, strict=True)
 
-    def ids(places: Ids) -> Ids:
-        return tuple([replicas[place] for place in places])
-
-    isr, assigned, adding, removing = map(ids, lists)
-    if directories is not UNSET:
-        directories = {replicas[place]: directory for place, directory in directories.items()}
-    leader = leader if leader == NO_LEADER else replicas[leader]
-    return leader, recovery, isr, assigned, adding, removing, directories, ids(elr), ids(last_known_elr)
+    def _found(self, place: int, replicas: Ids) -> Values:
+        pattern = self._patterns[place]
+        values = self._of_text.get(place)
+        if values is None:
+            values = self._of_text[place] = _values(cast(LeaderAndIsr, pattern.decision))
+        found = self._values[place, replicas] = _on(values, replicas) if pattern.of_places else values
+        return found
 
 
 def _values(decision: LeaderAndIsr) -> Values:
@@ -94,6 +93,40 @@ def _values(decision: LeaderAndIsr) -> Values:
     )
 
 
+def _on(values: Values, replicas: Ids) -> Values:
+    """Return values with ids in place of places in the assignment."""
+    leader, recovery, isr, assigned, adding, removing, directories, elr, last_known_elr = values
+    if directories is not UNSET:
+        directories = {replicas[place]: directory for place, directory in directories.items()}
+    return (
+        leader if leader == NO_LEADER else replicas[leader],
+        recovery,
+        _ids(isr, replicas),
+        # The places of all replicas are in order.
+        replicas[: len(assigned)],
+        adding and _ids(adding, replicas),
+        removing and _ids(removing, replicas),
+        directories,
+        elr and _ids(elr, replicas),
+        last_known_elr and _ids(last_known_elr, replicas),
+    )
+
+
+def _ids(places: Ids, replicas: Ids) -> Ids:
+    return tuple([replicas[place] for place in places])
+
+
+class _FirstDirectories(dict[int, str]):
+    """The log directories of new replicas, by broker. Each is found when a partition needs it."""
+
+    def __init__(self, draft: MetadataDraft) -> None:
+        self._draft = draft
+
+    def __missing__(self, broker: int) -> str:
+        directory = self[broker] = _directory(self._draft, broker, MIGRATING)
+        return directory
+
+
 class PartitionTranslation:
     """The translation of what one event decided about partitions.
 
@@ -105,6 +138,7 @@ class PartitionTranslation:
         self._has_eligible = draft.knows_eligible
         # Lists that are equal within an event are held only once in the image.
         self._same: dict[Ids, Ids] = {}
+        self._first = _FirstDirectories(draft)
 
     def records(self, decided: DecidedPartitions) -> list[bytes]:
         """Apply what was decided to the draft, and return the records of what changed.
@@ -125,7 +159,8 @@ class PartitionTranslation:
             if held is not None and held.replicas == replicas:
                 directories, replicas = held.directories, held.replicas
             else:
-                directories = first_directories(self._draft, replicas, held)
+                former = {} if held is None else dict(zip(held.replicas, held.directories, strict=True))
+                directories = tuple([former.get(replica) or self._first[replica] for replica in replicas])
                 replicas = self._same.setdefault(replicas, replicas)
             if dirs is not UNSET:
                 directories = _assigned(replicas, directories, dirs)
@@ -194,12 +229,6 @@ def _directories_after(draft: MetadataDraft, broker: int, held: PartitionState, 
             for replica, directory in pairs
         ]
     )
-
-
-def first_directories(draft: MetadataDraft, replicas: Sequence[int], held: PartitionState | None) -> tuple[str, ...]:
-    """Return the log directory of each replica. A replica that was there before stays in its directory."""
-    former = {} if held is None else dict(zip(held.replicas, held.directories, strict=True))
-    return tuple([former.get(replica) or _directory(draft, replica, MIGRATING) for replica in replicas])
 
 
 def _directory(draft: MetadataDraft, replica: int, former: str) -> str:
