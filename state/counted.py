@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from itertools import compress
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -52,9 +53,14 @@ def shrunk_without(columns: DecisionColumns) -> Counter[int]:
     outside = {nth: _outside(text) for nth, text in enumerate(columns.texts) if told_in(text).reason == _SHRUNK}
     if not outside:
         return found
-    replicas = columns.replica_columns()
-    for row, place in enumerate(columns.column(1)):
-        found.update([replicas[nth][row] if is_place else nth for nth, is_place in outside.get(place, ())])
+    places, replicas = columns.column(1), columns.replica_columns()
+    count = Counter(places)
+    for text, left_out in outside.items():
+        for nth, is_place in left_out:
+            if is_place:
+                found.update(compress(replicas[nth], map(text.__eq__, places)))
+            else:
+                found[nth] += count[text]
     return found
 
 
