@@ -243,7 +243,7 @@ def _effect_of(topic: WorkingTopic, before: Partition, said: list[Said], answer:
         leader_step=after.leader_epoch - before.leader_epoch,
         partition_step=after.partition_epoch - before.partition_epoch,
         leader_recovery_state=after.leader_recovery_state,
-        is_unclean=any(form.told.unclean for form in forms),
+        is_unclean=any(form.is_unclean for form in forms),
         addressed=bytes([place for place, epoch in requests if epoch == after.leader_epoch]),
         forms=forms,
         difference=CountsDifference.between(before, after, topic.min_isr),

@@ -13,7 +13,6 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from isrflow.decision_columns import SILENT, line, replica_blank
-from state.counted import CountedBy, counted_by
 from state.decisions import KIND_RANK, AnyDecision, HighWatermark, LeaderAndIsr, StopReplica, decode, encode
 from state.ids import NO_LEADER
 from state.reason import Reason
@@ -44,7 +43,7 @@ class Form(msgspec.Struct, frozen=True, gc=False):
     text: bytes
     # Of its decisions in the canonical order.
     rank: int
-    told: CountedBy
+    is_unclean: bool
 
     def on(self, saying: Saying) -> bytes:
         """Return the text for one event, with the blanks of ``isrflow.decision_columns``."""
@@ -89,7 +88,7 @@ def _form_of(decision: _Formed, marks: Mapping[int, int]) -> Form:
     if isinstance(decision, StopReplica):
         text += _SILENT
     text = _MARKED.sub(lambda found: replica_blank(int(found[1])), text)
-    return Form(text, _RANKS[type(decision)], counted_by(decision))
+    return Form(text, _RANKS[type(decision)], getattr(decision, "unclean", False))
 
 
 _SILENT = SILENT.replace(b"%", b"%%")

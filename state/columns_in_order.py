@@ -73,8 +73,7 @@ class _Joined:
 
     def parts(self, place: tuple[int, int], topics: Sequence[int]) -> Iterator[Part]:
         """Yield the topics at some places, in this order, as parts with up to ``ROWS_MAX`` decisions."""
-        counts = [self.counts[nth] for nth in topics]
-        for some in [topics] if sum(counts) <= ROWS_MAX else chunks(zip(topics, counts, strict=True), ROWS_MAX):
+        for some in chunks(((nth, self.counts[nth]) for nth in topics), ROWS_MAX):
             yield columns_part(place, self._some(some))
 
     def _some(self, topics: Sequence[int]) -> DecisionColumns:

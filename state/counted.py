@@ -5,10 +5,7 @@ from collections import Counter
 from itertools import compress
 from typing import NamedTuple
 
-from msgspec import UNSET
-
 from isrflow.decision_columns import DecisionColumns
-from state.decisions import HighWatermark, LeaderAndIsr, StopReplica
 from state.reason import Reason
 
 
@@ -23,13 +20,6 @@ class CountedBy(NamedTuple):
 # No free text comes before a reason, and quotes within a value are escaped.
 _REASON = re.compile(rb'"reason":"([A-Z_]+)"')
 _ISR_AND_REPLICAS = re.compile(rb'"isr":\[([^\]]*)\].*"replicas":\[([^\]]*)\]')
-
-
-def counted_by(decision: LeaderAndIsr | StopReplica | HighWatermark) -> CountedBy:
-    """Return what a decision is counted by."""
-    if isinstance(decision, LeaderAndIsr):
-        return CountedBy(str(decision.reason), decision.unclean, decision.passed_over is not UNSET)
-    return CountedBy(str(decision.reason))
 
 
 def told_in(text: bytes) -> CountedBy:

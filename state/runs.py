@@ -107,8 +107,8 @@ class _Decided:
     def _columns(self, rows: Sequence[_Row]) -> Iterator[DecisionColumns]:
         """Divide rows, which are in order. Raises ``struct.error`` or ``ValueError``."""
         about, partitions, places, leader_epochs, last_values, replicas = zip(*rows, strict=True)
-        start, runs = 0, list(_runs(about, partitions))
-        for some in [[one for one, _ in runs]] if len(rows) <= ROWS_MAX else chunks(runs, ROWS_MAX):
+        start = 0
+        for some in chunks(_runs(about, partitions), ROWS_MAX):
             topics, counts = zip(*some, strict=True)
             these = slice(start, start + sum(counts))
             used = {place: nth for nth, place in enumerate(dict.fromkeys(places[these]))}

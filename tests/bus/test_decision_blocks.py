@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus import embedded_history
+from bus.decided_runs import runs_in
 from bus.embedded import EmbeddedBus
 from bus.interface import AFTER_ALL_OF, DamagedError, Decided, DivergedError, TrimmedError
 from isrflow.decision_blocks import (
@@ -161,11 +162,13 @@ places = st.lists(
 
 
 @settings(deadline=None, max_examples=30)
-@given(places, st.sampled_from([b"short", b"x" * (CONTENT_BYTES_MAX // 100), b""]))
+@given(places, st.sampled_from([b"short", b"with\na line", b"x" * (CONTENT_BYTES_MAX // 100), b""]))
 def test_rows_hold_what_they_were_made_of(runs: list[tuple[int, int, int]], text: bytes) -> None:
     decisions = [Decided(seq, first + nth, text) for seq, first, count in runs for nth in range(count)]
-    made = [in_columns([Decided(seq, first + nth, text) for nth in range(count)]).runs for seq, first, count in runs]
-    written = list(rows_of(run for some in made for run in some))
+    # Only texts of one line come in columns.
+    made = runs_in if b"\n" in text else lambda some: in_columns(some).runs
+    each = [made([Decided(seq, first + nth, text) for nth in range(count)]) for seq, first, count in runs]
+    written = list(rows_of(run for some in each for run in some))
     assert [one for row in written for one in opened(row, "bus").decisions()] == decisions
     for row in written:
         assert not is_block(row.body) or len(opened(row, "bus").decisions()) >= BLOCK_DECISIONS_MIN

@@ -111,6 +111,7 @@ def test_a_commit_of_many_small_events_has_no_blocks(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     seqs = [bus.publish([EVENT]) for _ in range(40)]
     decisions = [Decided(seq, idx, b"{}") for seq in seqs for idx in range(BLOCK_DECISIONS_MIN - 1)]
+    decisions += [Decided(seqs[-1], BLOCK_DECISIONS_MIN - 1 + idx, b"{}") for idx in range(40)]
     assert len(decisions) > BLOCKS_COMMIT_MIN
     bus.commit(epoch, seqs[-1], in_columns(decisions), [])
     wait_until(lambda: bus.decided_seq() == seqs[-1], "the decisions to be readable")
