@@ -32,17 +32,14 @@ def in_order(parts: Sequence[Part]) -> Iterator[Part]:
     joined = _Joined([part.columns for part in parts if part.columns is not None])
     others = [part for part in parts if part.columns is None]
     place = (parts[0].seq, parts[0].rank)
-    if not others:
-        # The runs of a topic are in order already, because they come from one shard.
-        yield from joined.parts(place, sorted(range(len(joined.topics)), key=joined.topics.__getitem__))
-        return
     # Topic, partition, broker, and the topic's place in the columns, or the part's place from the end of ``others``.
     keys = [(part.topic, part.partition, part.broker, nth) for nth, part in enumerate(others, -len(others))]
     keys += zip(joined.topics, joined.first_partitions(), repeat(-1), count(), strict=False)
     keys.sort()
     for is_topic, some in groupby(map(_nth, keys), key=(0).__le__):
         if is_topic:
-            yield from joined.parts(place, list(some))
+            sized = ((nth, joined.counts[nth]) for nth in some)
+            yield from (columns_part(place, joined.some(topics)) for topics in chunks(sized, ROWS_MAX))
         else:
             yield from [others[nth] for nth in some]
 
@@ -63,7 +60,6 @@ class _Joined:
             places_here = [place_of[text] for text in one.texts]
             each.append((partitions, [places_here[place] for place in places], *others))
         self._columns = [list(chain.from_iterable(same)) for same in zip(*each, strict=True)]
-        self._replicas = max(one.replicas for one in held)
         self._columns += _replica_columns(held)
 
     def first_partitions(self) -> list[int]:
@@ -71,25 +67,20 @@ class _Joined:
         partitions = self._columns[0]
         return [partitions[start] for start in self._starts[:-1]]
 
-    def parts(self, place: tuple[int, int], topics: Sequence[int]) -> Iterator[Part]:
-        """Yield the topics at some places, in this order, as parts with up to ``ROWS_MAX`` decisions."""
-        for some in chunks(((nth, self.counts[nth]) for nth in topics), ROWS_MAX):
-            yield columns_part(place, self._some(some))
-
-    def _some(self, topics: Sequence[int]) -> DecisionColumns:
+    def some(self, topics: Sequence[int]) -> DecisionColumns:
         """Return the columns of the topics at some places, in this order."""
         starts = self._starts
         rows = chain.from_iterable(range(starts[nth], starts[nth + 1]) for nth in topics)
         # With the last one there are two at least, so it gives a tuple.
         taken = itemgetter(*rows, -1)
-        partitions, places, *others = [taken(column)[:-1] for column in self._columns]
+        partitions, places, epochs, values, *replicas = [taken(column)[:-1] for column in self._columns]
         used = {place: nth for nth, place in enumerate(dict.fromkeys(places))}
         return DecisionColumns(
             [self._texts[place] for place in used],
             [name for nth in topics for name in self._names[nth]],
             [self.counts[nth] for nth in topics],
-            packed(partitions, [used[place] for place in places], *others),
-            self._replicas,
+            packed(partitions, [used[place] for place in places], epochs, values, *replicas),
+            len(replicas),
         )
 
 
