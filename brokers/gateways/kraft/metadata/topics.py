@@ -40,7 +40,7 @@ def _is_reassigned(draft: MetadataDraft, topic_id: str, partitions: Sequence[Dec
         number: bool(adding or removing)
         for decided in partitions
         if decided.topic_id == topic_id
-        for number, _, _, (*_, adding, removing, _) in decided.rows
+        for number, _, _, (_, _, _, _, adding, removing, *_) in decided.rows
     }
     return any(
         changed.get(number, bool(state.adding_replicas or state.removing_replicas))
