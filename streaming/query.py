@@ -77,6 +77,9 @@ def _started(outcomes: DataFrame, checkpoint: Checkpoint, commit: Commit, interv
     def each_batch(batch: DataFrame, batch_id: int) -> None:
         commit(outcomes_of(batch))
 
+    for form in ("callSite.short", "callSite.long"):
+        # Otherwise Spark searches its stack for each RDD that it makes, which is a sixth of planning a batch.
+        outcomes.sparkSession.sparkContext.setLocalProperty(form, QUERY_NAME)
     writer = (
         outcomes.writeStream.queryName(QUERY_NAME)
         .outputMode("update")
