@@ -14,7 +14,7 @@ GATEWAY = 100
 GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
     "gateway: decisions read": ("brokers.gateways.kraft.following.decision_feed:whole_events",),
     "gateway: decisions decoded": ("brokers.gateways.shared.whole_events:decoded",),
-    "gateway: translated": ("brokers.gateways.kraft.log.storage:translate",),
+    "gateway: translated": ("brokers.gateways.kraft.log.storage:entry_of",),
     "gateway: records to bytes": ("brokers.gateways.kraft.log.storage:encode_entry",),
     "gateway: appended": ("brokers.gateways.kraft.log.storage:Storage.write",),
 }

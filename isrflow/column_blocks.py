@@ -9,7 +9,7 @@ Numbers are little-endian. A block may have columns of replicas from level 2 on.
 """
 
 import struct
-from itertools import pairwise
+from itertools import repeat
 from typing import NamedTuple
 
 from isrflow.decision_columns import REPLICA_BYTES, ROW_BYTES, DecisionColumns
@@ -40,21 +40,9 @@ def opened(content: bytes, count: int) -> DecisionColumns:
     return DecisionColumns(lines[:texts], lines[texts:], counts, numbers, replicas)
 
 
-class ColumnRun(NamedTuple):
-    """The decisions of one kind on one event about one topic, or decisions that are whole texts."""
-
-    # The place in the block of the first one.
-    first: int
-    # As they are in a text. Empty if the texts are whole.
-    topic: bytes
-    topic_id: bytes
-    partitions: tuple[int, ...]
-    # The place of each decision's text in the block.
-    places: tuple[int, ...]
-    leader_epochs: tuple[int, ...]
-    last_values: tuple[int, ...]
-    # What fills the blanks of each decision's text for replicas.
-    replicas: list[tuple[int, ...]]
+# Of a decision: its partition, the place of its text in the block, its leader epoch, its last value, and what fills the
+# text's blanks for replicas.
+Row = tuple[int, int, int, int, tuple[int, ...]]
 
 
 class DecidedColumns(NamedTuple):
@@ -63,19 +51,13 @@ class DecidedColumns(NamedTuple):
     seq: int
     idx: int
     block: DecisionColumns
-    runs: list[ColumnRun]
+    rows: list[Row]
 
 
-def runs_in(block: DecisionColumns) -> list[ColumnRun]:
-    """Return the runs of a block, in order. Raises ``ValueError`` if they cannot be read."""
+def rows_in(block: DecisionColumns) -> list[Row]:
+    """Return the decisions of a block as rows, in order. Raises ``ValueError`` if they cannot be read."""
     columns = block.columns()
     if max(columns[1]) >= len(block.texts):
         raise ValueError(f"a decision has text {max(columns[1])} of {len(block.texts)}")
-    of_replicas = block.replica_columns()
-    replicas: list[tuple[int, ...]] = list(zip(*of_replicas, strict=True)) or [()] * block.decision_count
-    runs = []
-    for nth, (first, end) in enumerate(pairwise(block.starts)):
-        partitions, places, leader_epochs, last_values = [column[first:end] for column in columns]
-        names = block.names[2 * nth], block.names[2 * nth + 1]
-        runs.append(ColumnRun(first, *names, partitions, places, leader_epochs, last_values, replicas[first:end]))
-    return runs
+    replicas = zip(*block.replica_columns(), strict=True) if block.replicas else repeat(())
+    return list(zip(*columns, replicas, strict=False))

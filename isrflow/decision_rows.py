@@ -108,7 +108,7 @@ class RowReader:
             if is_block(row.body) and (row.seq, row.idx) > after:
                 with _damage_told(row, self.bus):
                     block = column_blocks.opened(*content_of(row))
-                    found.append(DecidedColumns(row.seq, row.idx, block, column_blocks.runs_in(block)))
+                    found.append(DecidedColumns(row.seq, row.idx, block, column_blocks.rows_in(block)))
                 count += block.decision_count
                 size += block.byte_count
             else:

@@ -1,18 +1,19 @@
-"""Decisions that were stored as columns: one object holds what one event decided about one topic's partitions.
+"""Decisions that were stored as columns: one object holds what one event decided about many partitions.
 
 A lost broker leads to hundreds of thousands of decisions that share a few texts (``isrflow/decision_columns``). So each
 text is decoded once, and a decision stays a row of numbers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from isrflow.column_blocks import ColumnRun, DecidedColumns
+from isrflow.column_blocks import DecidedColumns, Row
 from isrflow.contract import Decided
-from isrflow.decision_columns import has_replica_blanks, line
+from isrflow.decision_columns import DecisionColumns, has_replica_blanks, line
 from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, decode
 
 
@@ -24,32 +25,46 @@ class Pattern(NamedTuple):
     of_places: bool
 
 
+class OfTopic(NamedTuple):
+    """Decisions about one topic, from place ``first`` in the block to the one before ``end``."""
+
+    topic: str
+    # Empty for high watermarks.
+    topic_id: str
+    first: int
+    end: int
+
+
 class AlikeDecisions(NamedTuple):
-    """Decisions of one kind on one event about partitions of one topic, in order."""
+    """Decisions of one kind on one event about partitions, in order."""
 
     kind: type[LeaderAndIsr] | type[HighWatermark]
     seq: int
     time_ms: int
-    topic: str
-    # Empty for high watermarks.
-    topic_id: str
+    # By the place of the text.
     patterns: Mapping[int, Pattern]
-    run: ColumnRun
+    topics: Sequence[OfTopic]
     columns: DecidedColumns
 
-    def one_by_one(self) -> list[AnyDecision]:
-        """Return the decisions, each a copy of another one, because decoding its text would take five times as long."""
-        run, topic, topic_id = self.run, self.topic, self.topic_id
-        keys = list(zip(run.places, run.replicas, strict=True))
-        decided = {key: self._decision(*key) for key in set(keys)}
-        rows = zip(run.partitions, keys, run.leader_epochs, run.last_values, strict=True)
-        # Watermarks do not name the topic's id.
-        named = {"topic": topic} if self.kind is HighWatermark else {"topic": topic, "topic_id": topic_id}
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all these decisions."""
+        return self.columns.rows[self.topics[0].first : self.topics[-1].end]
+
+    def one_by_one(self) -> Iterator[AnyDecision]:
+        """Yield the decisions, each a copy of another one, because decoding its text would take five times as long."""
+        decided: dict[tuple[int, tuple[int, ...]], AnyDecision] = {}
         last_field = "high_watermark" if self.kind is HighWatermark else "partition_epoch"
-        return [
-            replace(decided[key], index=index, partition=number, leader_epoch=epoch, **named, **{last_field: last})
-            for index, (number, key, epoch, last) in enumerate(rows, self.columns.idx + run.first)
-        ]
+        for topic, topic_id, first, end in self.topics:
+            # Watermarks do not name the topic's id.
+            named = {"topic": topic} if self.kind is HighWatermark else {"topic": topic, "topic_id": topic_id}
+            for index, row in enumerate(self.columns.rows[first:end], self.columns.idx + first):
+                partition, place, leader_epoch, last, replicas = row
+                like = decided.get((place, replicas))
+                if like is None:
+                    like = decided[place, replicas] = self._decision(place, replicas)
+                numbers = {"index": index, "partition": partition, "leader_epoch": leader_epoch, last_field: last}
+                yield replace(like, **named, **numbers)
 
     def _decision(self, place: int, replicas: tuple[int, ...]) -> AnyDecision:
         """Return what a text says about some replicas."""
@@ -79,19 +94,32 @@ def decoded(row: Decided | DecidedColumns) -> Iterable[GivenDecision]:
 
 
 def _decoded_columns(columns: DecidedColumns) -> Iterator[GivenDecision]:
-    texts = columns.block.texts
-    patterns: dict[int, Pattern] = {}
-    for run in columns.runs:
-        if run.topic:
-            for place in set(run.places).difference(patterns):
-                text = texts[place]
-                patterns[place] = Pattern(_decoded_text(text, range(len(run.replicas[0]))), has_replica_blanks(text))
-            first = patterns[run.places[0]].decision
-            if isinstance(first, LeaderAndIsr | HighWatermark):
-                topic, topic_id = (msgspec.json.decode(name or b'""', type=str) for name in (run.topic, run.topic_id))
-                yield AlikeDecisions(type(first), first.seq, first.time_ms, topic, topic_id, patterns, run, columns)
-                continue
-        yield from map(decode, columns.block.lines(columns.idx, run.first, run.first + len(run.partitions)))
+    block, rows = columns.block, columns.rows
+    patterns = {place: _pattern(block.texts[place], len(rows[0][-1])) for place in {row[1] for row in rows}}
+
+    def kind_of(topic: OfTopic) -> type[LeaderAndIsr] | type[HighWatermark] | None:
+        kind = type(patterns[rows[topic.first][1]].decision)
+        return kind if topic.topic and kind in (LeaderAndIsr, HighWatermark) else None
+
+    for kind, some in groupby(_topics(block), key=kind_of):
+        topics = list(some)
+        first = topics[0].first
+        if kind is None:
+            yield from map(decode, block.lines(columns.idx, first, topics[-1].end))
+        else:
+            like = patterns[rows[first][1]].decision
+            yield AlikeDecisions(kind, like.seq, like.time_ms, patterns, topics, columns)
+
+
+def _pattern(text: bytes, replicas: int) -> Pattern:
+    return Pattern(_decoded_text(text, range(replicas)), has_replica_blanks(text))
+
+
+def _topics(block: DecisionColumns) -> Iterator[OfTopic]:
+    # The texts of a run without names are whole.
+    names = [_name(name or _NO_NAME) for name in block.names]
+    for topic, topic_id, (first, end) in zip(names[::2], names[1::2], pairwise(block.starts), strict=True):
+        yield OfTopic(topic, topic_id, first, end)
 
 
 def _decoded_text(text: bytes, replicas: Sequence[int]) -> AnyDecision:
@@ -100,3 +128,4 @@ def _decoded_text(text: bytes, replicas: Sequence[int]) -> AnyDecision:
 
 
 _NO_NAME = b'""'
+_name = msgspec.json.Decoder(str).decode

@@ -183,4 +183,4 @@ def test_a_text_that_is_not_there_is_damage(bus: EmbeddedBus) -> None:
     block = opened(row, "bus").content
     assert isinstance(block, DecisionColumns)
     with pytest.raises(ValueError, match=f"of {len(block.texts) - 1}"):
-        column_blocks.runs_in(replace(block, texts=block.texts[:-1]))
+        column_blocks.rows_in(replace(block, texts=block.texts[:-1]))

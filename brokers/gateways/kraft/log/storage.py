@@ -48,8 +48,9 @@ from brokers.gateways.kraft.log.prepared import Event, Prepared, Written
 from brokers.gateways.kraft.log.recent_commits import RecentCommits
 from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
+from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.kraft.metadata.translate import entry_of
 from bus.interface import Bus
 from state.decisions import HighWatermark, LeaderAndIsr
 
@@ -132,13 +133,15 @@ class Storage:
         else:
             image, offset, noted_seq = after.image, after.end_offset, after.noted_seq
         units: list[Unit] = []
+        # One draft for all events, because in a storm each of them changes a few partitions of the same topics.
+        draft = MetadataDraft(image)
         for decisions in events:
-            image, entry = translate(image, decisions)
+            entry = entry_of(draft, decisions)
             if entry is not None:
                 unit = Unit(entry.seq, entry.quorum_epoch, *encode_entry(entry, offset))
                 units.append(unit)
                 offset, noted_seq = unit.end_offset, unit.seq
-        last = events[-1][0]
+        image, last = draft.image(), events[-1][0]
         if last.seq - noted_seq >= NOTED_EVERY_EVENTS:
             units.append(Unit(last.seq, image.quorum_epoch, b"", offset))
             noted_seq = last.seq

@@ -65,11 +65,12 @@ class MetadataDraft:
         return opened
 
     def image(self) -> MetadataImage:
-        """Return the resulting image. Nothing may be replayed into this draft afterwards."""
+        """Return the resulting image, which later records do not change."""
+        opened, self._opened = self._opened, {}
         self.topics = self.topics.update(
             {
-                topic_id: TopicState(self.topics[topic_id].name, topic_id, opened.closed())
-                for topic_id, opened in self._opened.items()
+                topic_id: TopicState(self.topics[topic_id].name, topic_id, partitions.closed())
+                for topic_id, partitions in opened.items()
             }
         )
         return MetadataImage(

@@ -23,8 +23,8 @@ _PARTITION_FRAMES, _CHANGE_FRAMES = (
     for key in (PARTITION_KEY, CHANGE_KEY)
 )
 # The frame, the partition's number and the topic's id.
-_PLACE = struct.Struct(">3si16s")
-_LEADER_AND_EPOCHS = struct.Struct(">iii")
+_PLACE = ">3si16s"
+_PLACE_BYTES = struct.Struct(_PLACE)
 _INT = struct.Struct(">i")
 _BYTE = struct.Struct(">b")
 
@@ -48,19 +48,14 @@ def partition_record(topic_id: bytes, number: int, state: PartitionState) -> byt
         if state.last_known_elr:
             fields.append(_tagged_ids(2, state.last_known_elr))
         frame = _PARTITION_FRAMES[bool(state.elr or state.last_known_elr)]
-        return b"".join(
-            (
-                _PLACE.pack(frame, number, topic_id),
-                _ids(state.replicas),
-                _ids(state.isr),
-                _ids(state.removing_replicas),
-                _ids(state.adding_replicas),
-                _LEADER_AND_EPOCHS.pack(state.leader, state.leader_epoch, state.partition_epoch),
-                _directories(state.directories),
-                bytes((len(fields),)),
-                *fields,
-            )
-        )
+        replicas, isr, removing, adding = state.replicas, state.isr, state.removing_replicas, state.adding_replicas
+        sizes = len(replicas), len(isr), len(removing), len(adding), len(state.directories)
+        layout, first, second, third, fourth, fifth = _layout(*sizes)
+        lists = first, *replicas, second, *isr, third, *removing, fourth, *adding
+        leader = state.leader, state.leader_epoch, state.partition_epoch
+        directories = map(_directory, state.directories)
+        record = layout.pack(frame, number, topic_id, *lists, *leader, fifth, *directories, len(fields))
+        return b"".join((record, *fields)) if fields else record
     except (struct.error, Fault) as error:
         raise MessageError(f"PartitionRecord of partition {number}: {error}") from error
 
@@ -92,18 +87,41 @@ def change_record(topic_id: bytes, number: int, held: PartitionState, wanted: Pa
         frame = _CHANGE_FRAMES[len(fields) > former]
         if wanted.directories != held.directories:
             fields.append(_tagged(8, _directories(wanted.directories)))
-        place = _PLACE.pack(frame, number, topic_id)
+        place = _PLACE_BYTES.pack(frame, number, topic_id)
     except (struct.error, Fault) as error:
         raise MessageError(f"PartitionChangeRecord of partition {number}: {error}") from error
     return b"".join((place, bytes((len(fields),)), *fields))
 
 
+@lru_cache
+def _layout(*sizes: int) -> tuple[struct.Struct, bytes, bytes, bytes, bytes, bytes]:
+    """Return the layout of a whole partition with lists of these sizes, and the lengths that it begins them with."""
+    lengths = [_length(size + 1) for size in sizes]
+    form = "".join(f"{len(length)}s{size}i" for length, size in zip(lengths[:-1], sizes, strict=False))
+    first, second, third, fourth, fifth = lengths
+    layout = struct.Struct(f"{_PLACE}{form}iii{len(fifth)}s{'16s' * sizes[-1]}B")
+    return layout, first, second, third, fourth, fifth
+
+
+# Kafka's brokers have few log directories.
+@lru_cache(4_096)
+def _directory(directory: str) -> bytes:
+    return uuid_bytes(directory)
+
+
 def _ids(ids: Ids) -> bytes:
-    return _length(len(ids) + 1) + struct.pack(f">{len(ids)}i", *ids)
+    layout, length = _layout_of_ids(len(ids))
+    return layout.pack(length, *ids)
+
+
+@lru_cache
+def _layout_of_ids(size: int) -> tuple[struct.Struct, bytes]:
+    length = _length(size + 1)
+    return struct.Struct(f">{len(length)}s{size}i"), length
 
 
 def _directories(directories: tuple[str, ...]) -> bytes:
-    return _length(len(directories) + 1) + b"".join([uuid_bytes(directory) for directory in directories])
+    return _length(len(directories) + 1) + b"".join(map(_directory, directories))
 
 
 def _tagged_ids(tag: int, ids: Ids) -> bytes:

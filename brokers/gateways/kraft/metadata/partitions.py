@@ -5,13 +5,12 @@ row into the bytes of its record directly.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import NamedTuple, cast
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from brokers.engine.alike_decisions import AlikeDecisions, Pattern
+from brokers.engine.alike_decisions import AlikeDecisions
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
 from brokers.gateways.kraft.metadata.partition_table import Ids, PartitionState
@@ -44,39 +43,36 @@ class DecidedPartitions(NamedTuple):
 
 
 def by_topic(decisions: Iterable[LeaderAndIsr | AlikeDecisions]) -> Iterator[DecidedPartitions]:
-    """Divide the decisions on one event by topic, in their order."""
-    told = _Told()
-    for topic_id, of_topic in groupby(decisions, key=lambda one: one.topic_id):
-        decided = list(of_topic)
-        rows = [row for one in decided for row in told.rows(one)]
-        yield DecidedPartitions(decided[0].seq, decided[0].topic, topic_id, rows)
+    """Divide the decisions on one event by topic, in their order. A topic may come repeatedly."""
+    for one in decisions:
+        if isinstance(one, LeaderAndIsr):
+            row = (one.partition, one.leader_epoch, one.partition_epoch, _values(one))
+            yield DecidedPartitions(one.seq, one.topic, one.topic_id, [row])
+            continue
+        rows, before = _rows(one), one.topics[0].first
+        for topic, topic_id, first, end in one.topics:
+            yield DecidedPartitions(one.seq, topic, topic_id, rows[first - before : end - before])
 
 
-class _Told:
-    """The values that texts tell. Those of one block are kept, because each of its topics comes by itself."""
+def _rows(decided: AlikeDecisions) -> list[Row]:
+    """Return the rows of all topics. Rows of the same text and replicas share their values."""
+    of_text: dict[int, Values] = {}
+    shared: dict[tuple[int, Ids], Values] = {}
 
-    def __init__(self) -> None:
-        self._patterns: Mapping[int, Pattern] = {}
-        # By the place of a text, and by that and the replicas.
-        self._of_text: dict[int, Values] = {}
-        self._values: dict[tuple[int, Ids], Values] = {}
-
-    def rows(self, decided: LeaderAndIsr | AlikeDecisions) -> Iterable[Row]:
-        if isinstance(decided, LeaderAndIsr):
-            return [(decided.partition, decided.leader_epoch, decided.partition_epoch, _values(decided))]
-        run = decided.run
-        if decided.patterns is not self._patterns:
-            self._patterns, self._of_text, self._values = decided.patterns, {}, {}
-        values = [self._values.get(key) or self._found(*key) for key in zip(run.places, run.replicas, strict=True)]
-        return zip(run.partitions, run.leader_epochs, run.last_values, values, strict=True)
-
-    def _found(self, place: int, replicas: Ids) -> Values:
-        pattern = self._patterns[place]
-        values = self._of_text.get(place)
+    def found(place: int, replicas: Ids) -> Values:
+        pattern = decided.patterns[place]
+        values = of_text.get(place)
         if values is None:
-            values = self._of_text[place] = _values(cast(LeaderAndIsr, pattern.decision))
-        found = self._values[place, replicas] = _on(values, replicas) if pattern.of_places else values
-        return found
+            values = of_text[place] = _values(cast(LeaderAndIsr, pattern.decision))
+        if pattern.of_places:
+            values = _on(values, replicas)
+        shared[place, replicas] = values
+        return values
+
+    return [
+        (number, leader_epoch, partition_epoch, shared.get((place, replicas)) or found(place, replicas))
+        for number, place, leader_epoch, partition_epoch, replicas in decided.rows
+    ]
 
 
 def _values(decision: LeaderAndIsr) -> Values:

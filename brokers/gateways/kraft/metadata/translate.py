@@ -101,23 +101,29 @@ def translate(image: MetadataImage, decisions: Sequence[GivenDecision]) -> Trans
 
     Raises ``StaleDecisionError`` for decisions older than those in the image.
     """
+    draft = MetadataDraft(image)
+    entry = entry_of(draft, decisions)
+    return Translated(draft.image(), entry)
+
+
+def entry_of(draft: MetadataDraft, decisions: Sequence[GivenDecision]) -> Entry | None:
+    """Do as ``translate`` does, in a draft that may be used for the next event too."""
     first = decisions[0]
     assert decisions[-1].seq == first.seq, "decisions of one seq"
-    draft, by_kind = MetadataDraft(image), _ByKind(decisions)
+    had_quorum, by_kind = draft.quorum_epoch != NO_QUORUM, _ByKind(decisions)
     voters = _replayed_voters(draft, by_kind)
     records = _replayed(draft, by_kind)
     leader_change = _leader_change(draft, by_kind)
     if draft.quorum_epoch == NO_QUORUM:
-        return Translated(draft.image(), None)
-    if image.quorum_epoch == NO_QUORUM:
+        return None
+    if not had_quorum:
         chosen = draft.features.get(METADATA_VERSION, USUAL_METADATA_VERSION)
         draft.features = SlicedMap(first_levels(chosen)).update(draft.features)
         records = list(records_of(draft.image()))
         voters = control_records_of(draft.image())
     if leader_change is None and not records and not voters:
-        return Translated(image, None)
-    entry = Entry(first.seq, first.time_ms, draft.quorum_epoch, leader_change, tuple(voters), tuple(records))
-    return Translated(draft.image(), entry)
+        return None
+    return Entry(first.seq, first.time_ms, draft.quorum_epoch, leader_change, tuple(voters), tuple(records))
 
 
 class _ByKind:

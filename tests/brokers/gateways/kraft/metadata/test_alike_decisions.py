@@ -61,7 +61,7 @@ def test_those_that_come_in_large_numbers_stay_columns(decided: DecidedBus) -> N
     # A gateway acts on each of these.
     assert sum(isinstance(one, StopReplica) for one in given) > 0
     returned = max(one.seq for one in given if isinstance(one, BrokerDecision))
-    assert sum(len(one.run.partitions) for one in alike if one.seq == returned) == WIDE + 100 * len(OTHERS)
+    assert sum(len(one.rows) for one in alike if one.seq == returned) == WIDE + 100 * len(OTHERS)
 
 
 def test_they_become_the_same_records_and_the_same_image(decided: DecidedBus) -> None:
