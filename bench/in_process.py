@@ -14,10 +14,9 @@ from bus.embedded import EmbeddedBus
 from conf.garbage import without_collections
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
-from streaming.fan_out import fan_out
+from streaming.fan_out import rows_of_events
 from streaming.keys import SHARED, keys_of
 from streaming.shard import ShardOperator
-from streaming.sources import event_rows
 
 
 class _Handle:
@@ -53,7 +52,7 @@ class _Row:
 
 def fanned_out(entries: Sequence[Any], shards: int) -> list[tuple[int, bytes]]:
     """Fan a batch out as the query does."""
-    batches = list(fan_out(iter([event_rows.rows_of(entries)]), keys=keys_of(shards, 1, hash)))
+    batches = list(rows_of_events(entries, keys_of(shards, 1, hash)))
     return [row for one in batches for row in zip(*(column.to_pylist() for column in one.columns), strict=True)]
 
 

@@ -1,20 +1,24 @@
 """Fan out: send each event to the shard of its topic, or once to all shards together. Pages go to their shards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from bus.interface import Page
+from bus.interface import Entry, Page
 from controller_logic.replay import logged
 from controller_logic.routing import route
 from sinks.row_bytes import body_of, row_of
 from streaming.keys import Keys
-from streaming.sources.event_rows import entries_in, pages_in
 
 # Checkpoints know the key by this name.
 SCHEMA = "shard INT, events BINARY"
 ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])
+# Of events or pages. Limits, because Spark holds several copies of a whole Arrow batch. A single event may be longer.
+BYTES_PER_ARROW_BATCH = 4 * 1024 * 1024
+ROWS_PER_ARROW_BATCH = 20_000
+_T = TypeVar("_T")
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True):
@@ -43,39 +47,49 @@ _decoder = msgspec.msgpack.Decoder(PackedRow)
 
 
 def decode_packed(body: bytes) -> PackedRow:
-    """Read one row of ``fan_out``."""
+    """Read the content of one row."""
     return _decoder.decode(body_of(body))
 
 
-def fan_out(batches: Iterator[pa.RecordBatch], *, keys: Keys) -> Iterator[pa.RecordBatch]:
-    """Turn each Arrow batch of events, in the order of seq, into packed rows, one per key.
+def rows_of_events(entries: Iterable[Entry], keys: Keys) -> Iterator[pa.RecordBatch]:
+    """Turn events, in the order of seq, into packed rows: one per key for each slice of bounded count and bytes.
 
     Every shard gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not
     copied into the rows of shards: they are in rows of ``keys.shared``, which are left out if there is no such event.
-    An Arrow batch of pages becomes a row for each shard that has one of them.
     """
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        if pages := pages_in(batch):
-            yield _with_pages(pages, keys)
-        else:
-            yield from _fanned_out(batch, keys)
+    for some in _cut(entries, lambda entry: len(entry.raw)):
+        yield from _fanned_out(some, keys)
 
 
-def _with_pages(pages: Sequence[Page], keys: Keys) -> pa.RecordBatch:
-    of_shards: dict[int, list[tuple[int, bytes]]] = {}
-    for page in pages:
-        of_shards.setdefault(page.shard, []).append((page.page, page.body))
-    bodies = [_row(PackedRow(0, [], tuple(some))) for some in of_shards.values()]
-    return _rows([keys.shards[shard] for shard in of_shards], bodies)
+def rows_of_pages(pages: Iterable[Page], keys: Keys) -> Iterator[pa.RecordBatch]:
+    """Turn pages of a state into a row for each shard that has one of them, in slices with the same bounds."""
+    for some in _cut(pages, lambda page: len(page.body)):
+        of_shards: dict[int, list[tuple[int, bytes]]] = {}
+        for page in some:
+            of_shards.setdefault(page.shard, []).append((page.page, page.body))
+        bodies = [_row(PackedRow(0, [], tuple(held))) for held in of_shards.values()]
+        yield _rows([keys.shards[shard] for shard in of_shards], bodies)
 
 
-def _fanned_out(batch: pa.RecordBatch, keys: Keys) -> Iterator[pa.RecordBatch]:
+def _cut(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[list[_T]]:
+    some: list[_T] = []
+    total = 0
+    for item in items:
+        size = size_of(item)
+        if some and (total + size > BYTES_PER_ARROW_BATCH or len(some) == ROWS_PER_ARROW_BATCH):
+            yield some
+            some, total = [], 0
+        total += size
+        some.append(item)
+    if some:
+        yield some
+
+
+def _fanned_out(entries: Sequence[Entry], keys: Keys) -> Iterator[pa.RecordBatch]:
     packed: list[list[Routed]] = [[] for _ in keys.shards]
     shared: list[Routed] = []
     seq, clock_ms = 0, 0
-    for entry in logged(entries_in(batch)):
+    for entry in logged(entries):
         seq, clock_ms = entry.seq, entry.clock_ms
         shard = route(entry.event, len(packed))
         (shared if shard is None else packed[shard]).append(

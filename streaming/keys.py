@@ -15,6 +15,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import NamedTuple
 
+import msgspec
 from pyspark.sql import SparkSession
 
 # Events for all shards have negative keys, one in each of Spark's partitions. They sort before the shards' keys.
@@ -28,6 +29,16 @@ class Keys(NamedTuple):
 
     shards: tuple[int, ...]
     shared: tuple[int, ...]
+
+    @property
+    def option(self) -> str:
+        """These keys as the option of a data source, which ``read_option`` reads."""
+        return msgspec.json.encode(self).decode()
+
+
+def read_option(option: str) -> Keys:
+    """Read ``Keys.option``."""
+    return msgspec.json.decode(option, type=Keys)
 
 
 def shard_of_key(key: int, shards: int) -> int | None:

@@ -1,6 +1,5 @@
 """The query: bus, fan-out, shards, decisions."""
 
-import functools
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bus.interface import Bus, Image
 from conf.settings import Settings
 from conf.spark_settings import is_local
-from streaming import fan_out, shard
+from streaming import shard
 from streaming.checkpoint import has_batches
 from streaming.checkpoint_place import Checkpoint, checkpoint_of
 from streaming.keys import Keys, spark_keys
@@ -53,18 +52,16 @@ def start_query(
     # An executor on another machine cannot read a file of the driver's.
     spool_dir = _local_dir(session) if is_local(str(session.sparkContext.master)) else None
     source = source_of(bus)
-    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=spool_dir, claim_note=claim_note)
+    keys = spark_keys(session, settings.shards, settings.shuffle_partitions)
+    events = source.events(
+        session, settings, keys=keys, after=image.seq, defer=defer, spool_dir=spool_dir, claim_note=claim_note
+    )
     if settings.shuffle_partitions == 1:
         # With one partition from source to sink, Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)
-    keys = spark_keys(session, settings.shards, settings.shuffle_partitions)
-    spread = functools.partial(fan_out.fan_out, keys=keys)
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
-    outcomes = (
-        events.mapInArrow(spread, fan_out.SCHEMA)
-        .groupBy("shard")
-        .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image, keys))
-    )
+    initial = _initial_state(session, image, keys)
+    outcomes = events.groupBy("shard").transformWithState(operator, shard.SCHEMA, "Update", "None", initial)
     interval_ms = source.interval_ms(settings) if defer else None
     return _started(outcomes, checkpoint, commit, interval_ms)
 

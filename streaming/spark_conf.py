@@ -7,7 +7,7 @@ from pathlib import Path
 from conf.layers import SettingsError
 from conf.settings import Settings
 from conf.spark_settings import FIXED, MASTER, OF_THE_LAUNCH, STATE_STORE, is_local
-from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
+from streaming.fan_out import BYTES_PER_ARROW_BATCH
 
 LOCAL_FILES_CLASS = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
 DRIVER_CLASS_PATH = "spark.driver.extraClassPath"

@@ -18,7 +18,8 @@ from bus.changes import changes_by
 from bus.embedded import EmbeddedBus
 from conf.settings import Settings
 from isrflow.sqlite.bus_file import Access
-from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH, SCHEMA, rows_of
+from streaming.fan_out import BYTES_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH, SCHEMA, rows_of_events
+from streaming.keys import Keys, read_option
 from streaming.sources.interface import Source
 
 FORMAT = "isrflow-bus"
@@ -48,6 +49,7 @@ class EmbeddedSource:
         session: SparkSession,
         settings: Settings,
         *,
+        keys: Keys,
         after: int,
         defer: bool,
         spool_dir: Path | None,
@@ -57,6 +59,7 @@ class EmbeddedSource:
         return (
             session.readStream.format(FORMAT)
             .option("path", str(self._bus.path.absolute()))
+            .option("keys", keys.option)
             .option("max_events", settings.max_events_per_batch)
             .option("max_bytes", settings.max_bytes_per_batch)
             .option("after", after)
@@ -80,9 +83,9 @@ class Span(InputPartition):
 class BusSource(DataSource):
     """The data source of a bus.
 
-    Options: ``path``; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``, where a new checkpoint starts;
-    ``defer``, whether heartbeats and offsets wait for the next tick (``EmbeddedBus.batch_end``); ``lock_timeout_s``,
-    how long to wait for a locked file.
+    Options: ``path``; ``keys``, those of the shards (``streaming/keys.py``); ``max_events`` and ``max_bytes``, a
+    batch's bounds; ``after``, where a new checkpoint starts; ``defer``, whether heartbeats and offsets wait for the
+    next tick (``EmbeddedBus.batch_end``); ``lock_timeout_s``, how long to wait for a locked file.
     """
 
     @classmethod
@@ -103,6 +106,7 @@ class BusReader(DataSourceStreamReader):
         self.path = options["path"]
         self.max_events = int(options["max_events"])
         self.max_bytes = int(options["max_bytes"])
+        self.keys = read_option(options["keys"])
         self.after = int(options["after"])
         self.defer = options["defer"] == "true"
         self.lock_timeout_s = float(options["lock_timeout_s"])
@@ -157,7 +161,7 @@ class BusReader(DataSourceStreamReader):
                 # Not by seq, because a recorded log's seqs may be far apart and start anywhere.
                 entries = bus.read_first(after, partition.through, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH)
                 after = entries[-1].seq if entries else partition.through
-                yield rows_of(entries)
+                yield from rows_of_events(entries, self.keys)
         finally:
             bus.close()
 

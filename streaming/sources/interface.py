@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bus.interface import Bus
 from conf.settings import Settings
+from streaming.keys import Keys
 
 
 class Source(Protocol):
@@ -30,12 +31,13 @@ class Source(Protocol):
         session: SparkSession,
         settings: Settings,
         *,
+        keys: Keys,
         after: int,
         defer: bool,
         spool_dir: Path | None,
         claim_note: Path | None = None,
     ) -> DataFrame:
-        """Return the stream of the events after seq ``after``, as rows (``event_rows``) in the order of seq.
+        """Return the stream of the events after seq ``after``, in the order of seq, as rows for shards (``fan_out``).
 
         With ``defer``, heartbeats and offsets start no batch by themselves. The source may keep files in ``spool_dir``
         while the query runs. Without one, executors may be on other machines.

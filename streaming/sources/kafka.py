@@ -28,7 +28,8 @@ from bus.kafka.bus import KafkaBus
 from conf.settings import Settings
 from isrflow.kafka.address import parse
 from streaming.claim_note import read_note
-from streaming.sources.event_rows import ARROW_SCHEMA, SCHEMA, slices, slices_of_pages
+from streaming.fan_out import ARROW_SCHEMA, SCHEMA, rows_of_events, rows_of_pages
+from streaming.keys import Keys, read_option
 from streaming.sources.followed_pages import FollowedPages
 from streaming.sources.interface import Source
 from streaming.standby import silence_ms
@@ -58,6 +59,7 @@ class KafkaSource:
         session: SparkSession,
         settings: Settings,
         *,
+        keys: Keys,
         after: int,
         defer: bool,
         spool_dir: Path | None,
@@ -67,6 +69,7 @@ class KafkaSource:
         return (
             session.readStream.format(FORMAT)
             .option("url", str(self._bus.address))
+            .option("keys", keys.option)
             .option("max_events", settings.max_events_per_batch)
             .option("max_bytes", settings.max_bytes_per_batch)
             .option("after", after)
@@ -111,11 +114,11 @@ class Sent(InputPartition):
 class BusOnKafka(DataSource):
     """The data source of a bus on Kafka.
 
-    Options: ``url``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``, the seq where a new
-    checkpoint starts; ``defer``, whether heartbeats and log ends wait (``Batches.plan``); ``spool_dir``, where the
-    files go, or nothing if other machines read; ``claim_seq``, the event of the job's claim, or 0. With a
-    ``claim_note_file`` pages come first, until that file names the claim (``ClaimNote``). ``layouts`` and ``quiet_ms``
-    are as in ``FollowedPages``.
+    Options: ``url``, the bus; ``keys``, those of the shards (``streaming/keys.py``); ``max_events`` and ``max_bytes``,
+    a batch's bounds; ``after``, the seq where a new checkpoint starts; ``defer``, whether heartbeats and log ends wait
+    (``Batches.plan``); ``spool_dir``, where the files go, or nothing if other machines read; ``claim_seq``, the event
+    of the job's claim, or 0. With a ``claim_note_file`` pages come first, until that file names the claim
+    (``ClaimNote``). ``layouts`` and ``quiet_ms`` are as in ``FollowedPages``.
     """
 
     @classmethod
@@ -129,9 +132,9 @@ class BusOnKafka(DataSource):
         return KafkaReader(self.options)
 
 
-def _write(sink: IO[bytes], slices: Iterable[pa.RecordBatch]) -> None:
+def _write(sink: IO[bytes], batches: Iterable[pa.RecordBatch]) -> None:
     with pa.ipc.new_stream(sink, ARROW_SCHEMA) as stream:
-        for rows in slices:
+        for rows in batches:
             stream.write_batch(rows)
 
 
@@ -141,6 +144,7 @@ class KafkaReader(DataSourceStreamReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.url = options["url"]
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
+        self.keys = read_option(options["keys"])
         self.after = int(options["after"])
         self.defer = options["defer"] == "true"
         self.spool_dir = options["spool_dir"]
@@ -201,9 +205,9 @@ class KafkaReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         self._remove_spooled()
         if self.claim_note_file:
-            rows = slices_of_pages(self.pages.between(start["seq"], end["seq"]))
+            rows = rows_of_pages(self.pages.between(start["seq"], end["seq"]), self.keys)
         else:
-            rows = slices(self.batches.read(start["seq"], end["seq"]))
+            rows = rows_of_events(self.batches.read(start["seq"], end["seq"]), self.keys)
         if not self.spool_dir:
             body = io.BytesIO()
             _write(body, rows)

@@ -9,15 +9,17 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Entry
 from streaming.sources import embedded
 from streaming.sources.embedded import BusReader
+from tests.support.operators import events_in, keys_of_one_partition
 from tests.support.waiting import TIMEOUT_S
 
 FIRST = 10**12
+KEYS = keys_of_one_partition(1).option
 DEFERRABLE, DUE = b'{"kind":"broker_heartbeat","time_ms":1}', b'{"kind":"delete_topic","time_ms":1}'
 
 
 def test_a_log_with_wide_gaps_between_seqs_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "ROWS_PER_ARROW_BATCH", 2)
-    options = {"max_events": "3", "max_bytes": "1000", "after": "0", "defer": "false"}
+    options = {"keys": KEYS, "max_events": "3", "max_bytes": "1000", "after": "0", "defer": "false"}
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.load([Entry(FIRST + nth * 2**20, b"%d" % nth) for nth in range(5)])
     reader = BusReader({"path": str(bus.path), "lock_timeout_s": "20", **options})
@@ -34,6 +36,7 @@ def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypat
         {
             "path": str(bus.path),
             "lock_timeout_s": "20",
+            "keys": KEYS,
             "max_events": "6",
             "max_bytes": "50",
             "after": "0",
@@ -46,7 +49,7 @@ def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypat
 
 
 def bounded_reader(bus: EmbeddedBus, *, defer: bool) -> BusReader:
-    bounds = {"max_events": "10", "max_bytes": "1000", "after": "0"}
+    bounds = {"keys": KEYS, "max_events": "10", "max_bytes": "1000", "after": "0"}
     return BusReader({"path": str(bus.path), "lock_timeout_s": "20", "defer": "true" if defer else "false", **bounds})
 
 
@@ -88,7 +91,7 @@ def taken_by(reader: BusReader) -> list[list[list[bytes]]]:
     taken = []
     while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:
         (span,) = reader.partitions(start, end)
-        taken.append([batch.column(1).to_pylist() for batch in reader.read(span)])
+        taken.append([[one.raw or b"" for one in part] for part in events_in(reader.read(span))])
         start = end
     reader.stop()
     return taken

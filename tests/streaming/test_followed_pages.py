@@ -14,12 +14,13 @@ from bus.kafka.bus import KafkaBus
 from bus.kafka.connection import Connection
 from bus.kafka.mark import Mark
 from bus.kafka.state_reader import read_state
+from streaming import fan_out
 from streaming.claim_note import ClaimNote, read_note, write_note
-from streaming.sources import event_rows, followed_pages
-from streaming.sources.event_rows import slices_of_pages
+from streaming.sources import followed_pages
 from streaming.sources.followed_pages import FollowedPages
 from streaming.sources.kafka import KafkaReader
 from tests.support.kafka_reader import reader_of
+from tests.support.operators import events_in, keys_of_one_partition, pages_in
 from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -175,8 +176,7 @@ def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_fr
     through = commit(active, Page(0, 1, b"1"))
     reader = reader_of(active, tmp_path, claim_note_file=claim_note)
     batch = Batch(reader)
-    (pages,) = batch.next()
-    assert event_rows.pages_in(pages) == [Page(0, 1, b"1")]
+    assert pages_in(batch.next()) == [[Page(0, 1, b"1")]]
     assert batch.end["seq"] == through
     last = commit(active, Page(0, 1, b"2"))
     undecided = active.publish([EVENT + b" "])
@@ -185,13 +185,10 @@ def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_fr
         claim = standby.claim("standby", {}, 1)
         write_note(claim_note, ClaimNote(claim.seq, standby.committed_seq()))
         # A batch of pages may have been under way.
-        (pages,) = batch.next()
-        assert event_rows.pages_in(pages) == [Page(0, 1, b"2")]
+        assert pages_in(batch.next()) == [[Page(0, 1, b"2")]]
         assert batch.end["seq"] == last
-        (events,) = batch.next()
-        assert event_rows.pages_in(events) == []
-        assert events.column("seq").to_pylist() == [undecided, claim.seq]
-        assert events.column("is_claim").to_pylist() == [False, True]
+        (events,) = events_in(batch.next())
+        assert [(one.seq, one.is_claim) for one in events] == [(undecided, False), (claim.seq, True)]
         assert batch.end["seq"] == claim.seq
         assert batch.latest() is None
     finally:
@@ -200,9 +197,9 @@ def test_a_source_gives_pages_until_the_claim_and_the_events_after_that_state_fr
 
 
 def test_slices_of_pages_are_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_rows, "BYTES_PER_ARROW_BATCH", 20)
+    monkeypatch.setattr(fan_out, "BYTES_PER_ARROW_BATCH", 20)
     pages = [Page(0, number, b"x" * size) for number, size in enumerate([10, 10, 10, 90, 1])]
-    found = [event_rows.pages_in(part) for part in slices_of_pages(pages)]
+    found = pages_in(fan_out.rows_of_pages(pages, keys_of_one_partition(1)))
     assert [page for part in found for page in part] == pages
     assert [[page.page for page in part] for part in found] == [[0, 1], [2], [3], [4]]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from bus.interface import Entry
 from bus.kafka.bus import KafkaBus
 from conf.settings import Settings
-from streaming.sources import event_rows, kafka
-from streaming.sources.event_rows import slices
+from streaming import fan_out
+from streaming.sources import kafka
 from tests.support.kafka_reader import reader_of
+from tests.support.operators import events_in, fanned_out
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
@@ -26,12 +26,19 @@ def bus(kafka_url: str) -> Iterator[KafkaBus]:
 
 
 def test_slices_are_bounded_by_bytes_and_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_rows, "BYTES_PER_ARROW_BATCH", 20)
-    monkeypatch.setattr(event_rows, "ROWS_PER_ARROW_BATCH", 3)
+    monkeypatch.setattr(fan_out, "BYTES_PER_ARROW_BATCH", 20)
+    monkeypatch.setattr(fan_out, "ROWS_PER_ARROW_BATCH", 3)
     sizes = [10, 10, 10, 90, 1, 30, 5, 5, 5, 1]
-    found = [part.column(1).to_pylist() for part in slices(Entry(1, b"x" * size) for size in sizes)]
-    assert [[len(raw) for raw in part] for part in found] == [[10, 10], [10], [90], [1], [30], [5, 5, 5], [1]]
-    assert list(slices([])) == []
+    found = events_in(fanned_out([(nth, b"x" * size) for nth, size in enumerate(sizes, 1)], 1))
+    assert [[len(one.raw or b"") for one in part] for part in found] == [
+        [10, 10],
+        [10],
+        [90],
+        [1],
+        [30],
+        [5, 5, 5],
+        [1],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +73,7 @@ def test_a_batch_waits_in_one_file_until_the_next_one(bus: KafkaBus, tmp_path: P
         (partition,) = reader.partitions(start, end)
         (file,) = tmp_path.iterdir()
         again = reader_of(bus, tmp_path / "nowhere").read(pickle.loads(pickle.dumps(partition)))
-        taken += [raw for part in again for raw in part.column(1).to_pylist()]
+        taken += [one.raw or b"" for part in events_in(again) for one in part]
         start = end
     assert taken == events
     assert start == {"seq": len(events)}

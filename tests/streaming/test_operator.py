@@ -13,11 +13,11 @@ from sinks.decision_log import DecisionLog
 from state.event_text import decode
 from state.ids import shard_of
 from state.policy import Policy
-from streaming.fan_out import ARROW_SCHEMA, PackedRow, decode_packed, fan_out
+from streaming.fan_out import ARROW_SCHEMA, PackedRow, decode_packed
 from streaming.keys import SHARED
 from streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
-from tests.support.operators import PAGES, SHARDS, OperatorCluster, arrow, keys_of_one_partition, packed_rows
+from tests.support.operators import PAGES, SHARDS, OperatorCluster, fanned_out, packed_rows
 from tests.support.random_logs import seeded
 
 
@@ -90,7 +90,7 @@ def test_every_shard_hears_how_far_the_log_and_the_clock_have_come() -> None:
     tick = b'{"kind":"tick","time_ms":7}'
     offset = encoded("log_end_offset", topic="t", partition=0, broker=1, leader_epoch=0, log_end_offset=1)
     now_ms = decode(offset).time_ms
-    batches = list(fan_out(iter([arrow([(1, tick), (2, offset), (3, b"junk")])]), keys=keys_of_one_partition(SHARDS)))
+    batches = fanned_out([(1, tick), (2, offset), (3, b"junk")], SHARDS)
     assert [batch.schema for batch in batches] == [ARROW_SCHEMA] * 2
     rows = {key: decode_packed(body) for key, body in packed_rows(batches)}
     assert list(rows) == [SHARED, *range(SHARDS)]
@@ -107,13 +107,13 @@ def test_an_event_for_all_shards_is_shipped_once() -> None:
     noise = random.Random(1).randbytes(50_000).hex().encode()
     beat = b'{"kind":"broker_heartbeat","time_ms":1,"x":"%s"}' % noise
     tick = b'{"kind":"tick","time_ms":1,"x":"%s"}' % noise
-    batches = list(fan_out(iter([arrow([(1, tick), (2, beat), (3, tick)])]), keys=keys_of_one_partition(16)))
+    batches = fanned_out([(1, tick), (2, beat), (3, tick)], 16)
     assert len(tick) < sum(batch.nbytes for batch in batches) < 3 * len(tick)
     assert decode_packed(dict(packed_rows(batches))[5]) == PackedRow(2, [])
 
 
 def test_a_shard_that_missed_a_shared_event_stops() -> None:
-    (_, rows) = fan_out(iter([arrow([(1, b'{"kind":"tick","time_ms":7}')])]), keys=keys_of_one_partition(1))
+    (_, rows) = fanned_out([(1, b'{"kind":"tick","time_ms":7}')], 1)
     tester = TwsTester(ShardOperator(1, PAGES, Policy(), {}))
     tester.processor.close()
     with pytest.raises(RuntimeError, match="only 0 of 1 events for all shards"):
@@ -121,4 +121,4 @@ def test_a_shard_that_missed_a_shared_event_stops() -> None:
 
 
 def test_an_empty_batch_fans_out_to_no_shard() -> None:
-    assert list(fan_out(iter([arrow([(1, b"x")]).slice(0, 0)]), keys=keys_of_one_partition(SHARDS))) == []
+    assert fanned_out([], SHARDS) == []

@@ -4,12 +4,14 @@ from pathlib import Path
 
 from bus.kafka.bus import KafkaBus
 from streaming.sources.kafka import KafkaReader
+from tests.support.operators import keys_of_one_partition
 
 
 def reader_of(bus: KafkaBus, spool_dir: Path, **options: object) -> KafkaReader:
     """Return the reader of a job that has claimed nothing and starts from the first event."""
     given = {
         "url": bus.address,
+        "keys": keys_of_one_partition(1).option,
         "max_events": 100,
         "max_bytes": 100_000,
         "after": 0,

@@ -11,10 +11,9 @@ from bus.interface import Bus, Entry, Image, Page
 from controller_logic.replay import Recorded
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
-from streaming.fan_out import fan_out
+from streaming.fan_out import Routed, decode_packed, rows_of_events, rows_of_pages
 from streaming.keys import SHARED, Keys, keys_of
 from streaming.shard import ShardOperator, initial_rows
-from streaming.sources import event_rows
 
 SHARDS, PAGES = 4, 3
 
@@ -24,21 +23,44 @@ def keys_of_one_partition(shards: int) -> Keys:
     return keys_of(shards, 1, hash)
 
 
-def arrow(log: Sequence[Recorded]) -> pa.RecordBatch:
-    """Make the Arrow batch that a source makes of a log."""
-    return event_rows.rows_of([Entry(*entry) for entry in log])
+def fanned_out(log: Sequence[Recorded], shards: int) -> list[pa.RecordBatch]:
+    """Return the Arrow batches that a source makes of a log."""
+    return list(rows_of_events([Entry(*entry) for entry in log], keys_of_one_partition(shards)))
 
 
 def packed_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[int, bytes]]:
-    """List the rows of ``fan_out``: (key, packed events)."""
+    """List the rows of Arrow batches: (key, packed events)."""
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+
+def events_in(batches: Iterable[pa.RecordBatch]) -> list[list[Routed]]:
+    """List the events of each slice, in the order of seq."""
+    slices: list[list[Routed]] = []
+    shared: list[Routed] = []
+    for batch in batches:
+        rows = [(key, decode_packed(body).routed) for key, body in packed_rows([batch])]
+        if rows[0][0] < 0:
+            shared = rows[0][1]
+            continue
+        own = [one for _, routed in rows for one in routed if one.raw is not None]
+        slices.append(sorted([*shared, *own], key=lambda one: one.seq))
+        shared = []
+    return slices
+
+
+def pages_in(batches: Iterable[pa.RecordBatch]) -> list[list[Page]]:
+    """List the pages of each slice."""
+    return [
+        [Page(key, *page) for key, body in packed_rows([batch]) for page in decode_packed(body).pages]
+        for batch in batches
+    ]
 
 
 def rows_of(log: Sequence[Recorded], pieces: int, shards: int = SHARDS) -> list[tuple[int, bytes]]:
     """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
     size = -(-len(log) // pieces)
-    batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
-    rows = packed_rows(fan_out(iter(batches), keys=keys_of_one_partition(shards)))
+    batches = [one for first in range(0, len(log), size) for one in fanned_out(log[first : first + size], shards)]
+    rows = packed_rows(batches)
     random.Random(pieces).shuffle(rows)
     return rows
 
@@ -71,7 +93,7 @@ class OperatorCluster:
     def take_in(self, pages: Sequence[Page]) -> None:
         """Play a micro-batch of pages."""
         keys = keys_of_one_partition(len(self.testers))
-        for key, body in packed_rows(fan_out(iter([event_rows.rows_of_pages(pages)]), keys=keys)):
+        for key, body in packed_rows(rows_of_pages(pages, keys)):
             assert self.testers[key].test(key, [Row(shard=key, events=body)]) == []
 
     def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:
