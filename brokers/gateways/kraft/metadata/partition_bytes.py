@@ -9,6 +9,7 @@ log without them is the same in each release.
 
 import struct
 from functools import lru_cache
+from typing import Any
 
 from brokers.gateways.kraft.metadata.partition_table import Ids, PartitionState
 from brokers.wire.metadata.record_frame import FRAME_VERSION
@@ -50,11 +51,11 @@ def partition_record(topic_id: bytes, number: int, state: PartitionState) -> byt
         frame = _PARTITION_FRAMES[bool(state.elr or state.last_known_elr)]
         replicas, isr, removing, adding = state.replicas, state.isr, state.removing_replicas, state.adding_replicas
         sizes = len(replicas), len(isr), len(removing), len(adding), len(state.directories)
-        layout, first, second, third, fourth, fifth = _layout(*sizes)
-        lists = first, *replicas, second, *isr, third, *removing, fourth, *adding
+        layout, of_replicas, of_isr, of_removing, of_adding, of_directories = _layout(*sizes)
+        lists = of_replicas, *replicas, of_isr, *isr, of_removing, *removing, of_adding, *adding
         leader = state.leader, state.leader_epoch, state.partition_epoch
         directories = map(_directory, state.directories)
-        record = layout.pack(frame, number, topic_id, *lists, *leader, fifth, *directories, len(fields))
+        record: bytes = layout.pack(frame, number, topic_id, *lists, *leader, of_directories, *directories, len(fields))
         return b"".join((record, *fields)) if fields else record
     except (struct.error, Fault) as error:
         raise MessageError(f"PartitionRecord of partition {number}: {error}") from error
@@ -94,13 +95,12 @@ def change_record(topic_id: bytes, number: int, held: PartitionState, wanted: Pa
 
 
 @lru_cache
-def _layout(*sizes: int) -> tuple[struct.Struct, bytes, bytes, bytes, bytes, bytes]:
-    """Return the layout of a whole partition with lists of these sizes, and the lengths that it begins them with."""
+def _layout(*sizes: int) -> tuple[Any, ...]:
+    """Return the layout of a whole partition with five lists of these sizes, and the length before each list."""
     lengths = [_length(size + 1) for size in sizes]
-    form = "".join(f"{len(length)}s{size}i" for length, size in zip(lengths[:-1], sizes, strict=False))
-    first, second, third, fourth, fifth = lengths
-    layout = struct.Struct(f"{_PLACE}{form}iii{len(fifth)}s{'16s' * sizes[-1]}B")
-    return layout, first, second, third, fourth, fifth
+    *ids, directories = zip(lengths, sizes, strict=True)
+    form = "".join(f"{len(length)}s{size}i" for length, size in ids)
+    return struct.Struct(f"{_PLACE}{form}iii{len(directories[0])}s{'16s' * directories[1]}B"), *lengths
 
 
 # Kafka's brokers have few log directories.
